@@ -1,0 +1,2 @@
+//! mock
+pub mod script;

@@ -1,0 +1,2 @@
+//! slot
+fn main() {}

@@ -1,0 +1,18 @@
+//! The model's wire, and nothing else: bytes in, one turn model out, and back.
+//!
+//! - [`sse`]: an incremental decoder of `text/event-stream` bytes.
+//! - [`turn`]: what a model turn is, whatever dialect carried it.
+//! - [`conversation`]: what is sent back, whatever dialect carries it.
+//! - [`dialect`]: Chat Completions (later also Anthropic Messages and OpenAI Responses), both ways.
+//!
+//! This crate knows no runtime, opens no file, starts no task and asks no clock. Everything here is a pure function of
+//! bytes, so that every part can be fuzzed by itself.
+
+pub mod conversation;
+pub mod dialect;
+pub mod sse;
+pub mod turn;
+
+pub use conversation::{Conversation, Item};
+pub use dialect::{Dialect, TurnDecoder};
+pub use turn::{CallDelta, RawCall, StopReason, Terminal, Turn, TurnDelta};

@@ -1,0 +1,1 @@
+//! An incremental decoder of `text/event-stream` bytes.
