@@ -1,1 +1,2 @@
-//! core
+//! The governed tool runtime: one slot through which every tool call of a coding agent passes.
+pub mod boundary;

@@ -1,0 +1,1 @@
+//! The file boundary: the only way from a path a model wrote to a file.

@@ -1,0 +1,74 @@
+//! [`ToolDispatcher`]: all that the engine holds of tools.
+//!
+//! The engine asks one eager snapshot that does not depend on any input, and hands over calls that have passed every
+//! stage before. What a call may be handed for is written in its type: only [`Approved`] can be run.
+
+use super::{
+    ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, RunContext,
+    ToolError, ToolOutput, ValidationFault,
+};
+use crate::dispatch::call::{Approved, Parsed, Validated};
+use crate::registry::Catalog;
+use serde_json::Value;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// What is known about a tool without any input, read once.
+#[derive(Clone, Debug)]
+pub struct ToolMetadata {
+    /// The name under which it is advertised and called.
+    pub name: String,
+    /// What the model reads.
+    pub description: String,
+    /// Its input schema.
+    pub schema: Value,
+    /// What it can do, at most.
+    pub capabilities: CapabilitySet,
+    /// The level that follows from `capabilities`.
+    pub requirement: ApprovalRequirement,
+    /// Whether it only observes.
+    pub read_only: bool,
+    /// Whether its calls may overlap.
+    pub supports_parallel: bool,
+    /// Whether it destroys what cannot be brought back.
+    pub destructive: bool,
+    /// What a cancellation does to it.
+    pub interrupt: InterruptBehaviour,
+    /// When the model sees it.
+    pub exposure: Exposure,
+    /// Other names for it.
+    pub aliases: Vec<String>,
+    /// Words for the search.
+    pub search_hint: Option<String>,
+    /// Its output schema.
+    pub output_schema: Option<Value>,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// How it is shown.
+    pub presentation: Presentation,
+    /// Why it is a stub that always answers unavailable; `None` for a working tool.
+    pub fail_closed: Option<String>,
+}
+
+/// Everything the engine may know of the tools in one moment.
+#[derive(Clone, Debug)]
+pub struct MetadataSnapshot {
+    /// The tools by name.
+    pub tools: BTreeMap<String, Arc<ToolMetadata>>,
+    /// What is advertised, in order, with its bytes.
+    pub catalog: Arc<Catalog>,
+}
+
+/// The seam between the engine and the tools.
+pub trait ToolDispatcher: Send + Sync {
+    /// What is known of the tools now. Cheap: the snapshot is made when the tools change, not when it is asked for.
+    fn snapshot(&self) -> Arc<MetadataSnapshot>;
+
+    /// Asks the tool whether the input means something. Runs before anybody is asked for approval.
+    fn validate(&self, call: &Parsed) -> Result<(), Vec<ValidationFault>>;
+
+    /// Who must be asked for this call.
+    fn requirement(&self, call: &Validated) -> ApprovalRequirement;
+
+    /// Runs an approved call.
+    fn run<'a>(&'a self, call: &'a Approved, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
