@@ -10,6 +10,9 @@
 
 pub mod conversation;
 pub mod dialect;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod sse;
 pub mod turn;
 
