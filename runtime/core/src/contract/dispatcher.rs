@@ -8,7 +8,7 @@ use super::{
     ToolError, ToolOutput, ValidationFault,
 };
 use crate::dispatch::call::{Approved, Parsed, Validated};
-use crate::registry::Catalog;
+use crate::registry::{Catalog, RegistryFault};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -56,6 +56,8 @@ pub struct MetadataSnapshot {
     pub tools: BTreeMap<String, Arc<ToolMetadata>>,
     /// What is advertised, in order, with its bytes.
     pub catalog: Arc<Catalog>,
+    /// What could not be registered, and why, sorted.
+    pub faults: Vec<RegistryFault>,
 }
 
 /// The seam between the engine and the tools.

@@ -1,0 +1,216 @@
+//! Approval: who is asked, and what follows when nobody can be.
+//!
+//! The level of a call is derived from its tool's capabilities (see [`crate::contract::CapabilitySet`]) and may be set by
+//! the tool for an input. Whatever is not [`ApprovalRequirement::Auto`] is put to an [`ApprovalPolicy`]. The policies
+//! here are the whole choice: a person, nobody, or a named decision that nobody needs to be asked. There is no default
+//! that lets a call pass.
+
+use crate::contract::{ApprovalRequirement, BoxFuture, Capability};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApprovalQuestion {
+    /// The id of the call.
+    pub call_id: String,
+    /// The tool that would run.
+    pub tool: String,
+    /// The input it would run with: the same parsed value that will be run.
+    pub input: Arc<Value>,
+    /// How far the call must be approved; never `Auto`.
+    pub level: ApprovalRequirement,
+    /// What the tool can do, at most.
+    pub capabilities: Vec<Capability>,
+    /// Why it is asked, in words for a person.
+    pub reason: String,
+}
+
+/// What was decided, and by whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalDecision {
+    /// Whether the call may run.
+    pub approved: bool,
+    /// Who decided.
+    pub by: Decider,
+    /// What a person added, for the model; empty if nothing.
+    pub comment: String,
+}
+
+/// Who decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decider {
+    /// The call's level asks for nobody.
+    Level,
+    /// A person.
+    Person,
+    /// Nobody could be asked.
+    NoChannel,
+    /// The session was started with an explicit decision to pass such calls.
+    Unattended,
+    /// The session was started with a decision to deny.
+    Policy,
+}
+
+impl Decider {
+    /// The spelling in the log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Decider::Level => "level",
+            Decider::Person => "person",
+            Decider::NoChannel => "no_channel",
+            Decider::Unattended => "unattended",
+            Decider::Policy => "policy",
+        }
+    }
+}
+
+/// Decides about calls that need approval.
+pub trait ApprovalPolicy: Send + Sync {
+    /// Decides. Anything but an explicit approval is a denial; a policy that fails has denied.
+    fn decide<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalDecision>;
+}
+
+/// Reaches a person.
+pub trait ApprovalChannel: Send + Sync {
+    /// Asks, and waits for the answer. `None` means that the channel is gone.
+    fn ask<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Option<PersonAnswer>>;
+}
+
+/// A person's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersonAnswer {
+    /// Yes or no.
+    pub approved: bool,
+    /// What they said besides.
+    pub comment: String,
+}
+
+/// Asks a person about every such call.
+pub struct AskPerson<C>(pub C);
+
+/// There is nobody to ask: denies. This is what an embedder gets who says nothing.
+pub struct NoChannel;
+
+/// Denies everything that asks, by decision.
+pub struct DenyAll;
+
+/// Passes suggested calls without a person and asks the inner policy about required ones.
+pub struct PassSuggested<P>(pub P);
+
+/// Passes everything without a person. Only ever right where the whole process is confined; it has to be named.
+pub struct Unattended;
+
+impl<C: ApprovalChannel> ApprovalPolicy for AskPerson<C> {
+    fn decide<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalDecision> {
+        Box::pin(async move {
+            match self.0.ask(question).await {
+                Some(answer) => {
+                    ApprovalDecision { approved: answer.approved, by: Decider::Person, comment: answer.comment }
+                }
+                None => denied(Decider::NoChannel),
+            }
+        })
+    }
+}
+
+impl ApprovalPolicy for NoChannel {
+    fn decide<'a>(&'a self, _: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalDecision> {
+        Box::pin(async { denied(Decider::NoChannel) })
+    }
+}
+
+impl ApprovalPolicy for DenyAll {
+    fn decide<'a>(&'a self, _: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalDecision> {
+        Box::pin(async { denied(Decider::Policy) })
+    }
+}
+
+impl<P: ApprovalPolicy> ApprovalPolicy for PassSuggested<P> {
+    fn decide<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalDecision> {
+        match question.level {
+            ApprovalRequirement::Auto | ApprovalRequirement::Suggest => {
+                Box::pin(async { approved(Decider::Unattended) })
+            }
+            ApprovalRequirement::Required => self.0.decide(question),
+        }
+    }
+}
+
+impl ApprovalPolicy for Unattended {
+    fn decide<'a>(&'a self, _: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalDecision> {
+        Box::pin(async { approved(Decider::Unattended) })
+    }
+}
+
+impl<P: ApprovalPolicy + ?Sized> ApprovalPolicy for Arc<P> {
+    fn decide<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalDecision> {
+        (**self).decide(question)
+    }
+}
+
+/// An approval by `by`.
+pub fn approved(by: Decider) -> ApprovalDecision {
+    ApprovalDecision { approved: true, by, comment: String::new() }
+}
+
+/// A denial by `by`.
+pub fn denied(by: Decider) -> ApprovalDecision {
+    ApprovalDecision { approved: false, by, comment: String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Person(Option<bool>);
+
+    impl ApprovalChannel for Person {
+        fn ask<'a>(&'a self, _: &'a ApprovalQuestion) -> BoxFuture<'a, Option<PersonAnswer>> {
+            let answer = self.0.map(|approved| PersonAnswer { approved, comment: String::new() });
+            Box::pin(async move { answer })
+        }
+    }
+
+    #[track_caller]
+    fn check(policy: &dyn ApprovalPolicy, level: ApprovalRequirement, expect: (bool, Decider)) {
+        let question = ApprovalQuestion {
+            call_id: "c1".into(),
+            tool: "t".into(),
+            input: Arc::new(Value::Null),
+            level,
+            capabilities: Vec::new(),
+            reason: String::new(),
+        };
+        let decision = futures_util::FutureExt::now_or_never(policy.decide(&question)).unwrap();
+        assert_eq!((decision.approved, decision.by), expect);
+    }
+
+    use ApprovalRequirement::{Required, Suggest};
+
+    #[test]
+    fn nobody_to_ask_is_a_denial() {
+        check(&NoChannel, Suggest, (false, Decider::NoChannel));
+        check(&NoChannel, Required, (false, Decider::NoChannel));
+        check(&AskPerson(Person(None)), Required, (false, Decider::NoChannel));
+    }
+
+    #[test]
+    fn a_person_decides_both_levels() {
+        check(&AskPerson(Person(Some(true))), Suggest, (true, Decider::Person));
+        check(&AskPerson(Person(Some(false))), Required, (false, Decider::Person));
+    }
+
+    #[test]
+    fn passing_suggested_calls_does_not_pass_required_ones() {
+        check(&PassSuggested(NoChannel), Suggest, (true, Decider::Unattended));
+        check(&PassSuggested(NoChannel), Required, (false, Decider::NoChannel));
+        check(&PassSuggested(AskPerson(Person(Some(true)))), Required, (true, Decider::Person));
+    }
+
+    #[test]
+    fn unattended_and_denial_have_to_be_named() {
+        check(&Unattended, Required, (true, Decider::Unattended));
+        check(&DenyAll, Suggest, (false, Decider::Policy));
+    }
+}

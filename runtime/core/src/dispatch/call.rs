@@ -1,0 +1,244 @@
+//! The types a call passes through. Every constructor but the first is private to [`crate::dispatch`].
+
+use crate::approval::ApprovalDecision;
+use crate::contract::{ApprovalRequirement, ToolInvocation, ToolMetadata};
+use crate::event::Lane;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A call as it came, with its lane in the log.
+#[derive(Clone, Debug)]
+pub struct Raw {
+    invocation: ToolInvocation,
+    lane: Lane,
+}
+
+impl Raw {
+    /// Takes a call in.
+    pub fn new(invocation: ToolInvocation, lane: Lane) -> Self {
+        Raw { invocation, lane }
+    }
+
+    /// The call exactly as it came.
+    pub fn invocation(&self) -> &ToolInvocation {
+        &self.invocation
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.invocation.call.id
+    }
+
+    /// Its lane in the log.
+    pub fn lane(&self) -> &Lane {
+        &self.lane
+    }
+
+    pub(super) fn resolved(self, tool: Arc<ToolMetadata>) -> Resolved {
+        Resolved { raw: self, tool }
+    }
+}
+
+/// A call whose name has been resolved to a tool.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    raw: Raw,
+    tool: Arc<ToolMetadata>,
+}
+
+impl Resolved {
+    /// The call as it came.
+    pub fn raw(&self) -> &Raw {
+        &self.raw
+    }
+
+    /// The tool it is for.
+    pub fn tool(&self) -> &ToolMetadata {
+        &self.tool
+    }
+
+    pub(super) fn parsed(self, input: Value) -> Parsed {
+        Parsed { resolved: self, input: Arc::new(input) }
+    }
+}
+
+/// A call whose arguments have been read. From here on there is one value, and it is the one that runs.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    resolved: Resolved,
+    input: Arc<Value>,
+}
+
+impl Parsed {
+    /// The call as it came.
+    pub fn raw(&self) -> &Raw {
+        &self.resolved.raw
+    }
+
+    /// The tool it is for.
+    pub fn tool(&self) -> &ToolMetadata {
+        &self.resolved.tool
+    }
+
+    /// The arguments.
+    pub fn input(&self) -> &Value {
+        &self.input
+    }
+
+    pub(super) fn validated(self) -> Validated {
+        Validated { parsed: self }
+    }
+}
+
+/// A call whose arguments are what the tool takes.
+#[derive(Clone, Debug)]
+pub struct Validated {
+    parsed: Parsed,
+}
+
+impl Validated {
+    /// The call as it came.
+    pub fn raw(&self) -> &Raw {
+        self.parsed.raw()
+    }
+
+    /// The tool it is for.
+    pub fn tool(&self) -> &ToolMetadata {
+        self.parsed.tool()
+    }
+
+    /// The arguments.
+    pub fn input(&self) -> &Value {
+        self.parsed.input()
+    }
+
+    /// The arguments, shared.
+    pub fn shared_input(&self) -> Arc<Value> {
+        Arc::clone(&self.parsed.input)
+    }
+
+    pub(super) fn approved(
+        self,
+        level: ApprovalRequirement,
+        decision: ApprovalDecision,
+    ) -> Result<Approved, Box<Validated>> {
+        if decision.approved { Ok(Approved { validated: self, level, decision }) } else { Err(Box::new(self)) }
+    }
+}
+
+/// A call that may run. Only such a call can be handed to a tool.
+#[derive(Clone, Debug)]
+pub struct Approved {
+    validated: Validated,
+    level: ApprovalRequirement,
+    decision: ApprovalDecision,
+}
+
+impl Approved {
+    /// The call as it came.
+    pub fn raw(&self) -> &Raw {
+        self.validated.raw()
+    }
+
+    /// The tool it is for.
+    pub fn tool(&self) -> &ToolMetadata {
+        self.validated.tool()
+    }
+
+    /// The arguments: the same value that was validated and approved.
+    pub fn input(&self) -> &Value {
+        self.validated.input()
+    }
+
+    /// How far it had to be approved.
+    pub fn level(&self) -> ApprovalRequirement {
+        self.level
+    }
+
+    /// Who approved it.
+    pub fn decision(&self) -> &ApprovalDecision {
+        &self.decision
+    }
+}
+
+/// A call that has its one result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    call_id: String,
+    content: String,
+    is_error: bool,
+}
+
+impl Settled {
+    pub(super) fn new(call_id: &str, content: String, is_error: bool) -> Self {
+        Settled { call_id: call_id.to_owned(), content, is_error }
+    }
+
+    /// The call it answers.
+    pub fn call_id(&self) -> &str {
+        &self.call_id
+    }
+
+    /// What the model reads.
+    pub fn content(&self) -> &str {
+        &self.content
+    }
+
+    /// Whether the model is told that it failed.
+    pub fn is_error(&self) -> bool {
+        self.is_error
+    }
+}
+
+/// A stage of the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The turn was cut by the output limit.
+    Truncation,
+    /// The name is resolved.
+    Name,
+    /// The arguments are read.
+    Parse,
+    /// The arguments are judged.
+    Validate,
+    /// Repetition is stopped.
+    LoopGuard,
+    /// Deny rules are asked.
+    Deny,
+    /// Somebody is asked.
+    Approval,
+    /// The tool runs.
+    Run,
+}
+
+impl Stage {
+    /// The spelling in the log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Stage::Truncation => "truncation",
+            Stage::Name => "name",
+            Stage::Parse => "parse",
+            Stage::Validate => "validate",
+            Stage::LoopGuard => "loop_guard",
+            Stage::Deny => "deny",
+            Stage::Approval => "approval",
+            Stage::Run => "run",
+        }
+    }
+}
+
+/// Why a stage refused a call. The reason is for the model: what, where, and the next step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which stage.
+    pub stage: Stage,
+    /// Why.
+    pub reason: String,
+}
+
+impl Refusal {
+    /// A refusal.
+    pub fn new(stage: Stage, reason: impl Into<String>) -> Self {
+        Refusal { stage, reason: reason.into() }
+    }
+}

@@ -1,0 +1,22 @@
+//! Dispatch: the way a call travels, stage by stage.
+//!
+//! ```text
+//! Raw ─ truncation ─ name ─▶ Resolved ─ parse ─▶ Parsed ─ validate ─▶ Validated
+//!     ─ loop guard ─ deny ─ approval ─▶ Approved ─ batch ─ gate ─ run ─▶ Settled
+//! ```
+//!
+//! Each stage consumes the type before it, and the constructors are private to this module: a call that skipped a stage
+//! cannot be written down. A refusal at any stage is a result like any other: it answers the call, and says what to do.
+//!
+//! Planning ([`plan`]) takes every call of a turn up to `Validated` before anything runs; execution ([`execute`]) asks,
+//! runs and settles in call order.
+
+pub mod call;
+pub mod execute;
+pub mod plan;
+pub mod policy;
+mod shape;
+
+pub use call::{Approved, Parsed, Raw, Refusal, Resolved, Settled, Stage, Validated};
+pub use plan::Planned;
+pub use policy::{ArgumentLimits, LoopGuard, NameResolver, Policies, ResultShaper, TruncationGate};

@@ -1,0 +1,63 @@
+//! Sampling: asking a tool about itself, once, with its panics contained.
+
+use super::{FaultKind, contained, stub::is_legal_name};
+use crate::contract::{Origin, ToolMetadata, ToolSpec};
+use serde_json::Value;
+
+/// What is known of a tool that cannot be registered.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    /// The name it gave itself; empty if it panicked before it could.
+    pub name: String,
+    /// What kind of fault.
+    pub kind: FaultKind,
+    /// What is wrong, in words.
+    pub reason: String,
+    /// Where the tool comes from, where it could say.
+    pub origin: Option<Origin>,
+}
+
+/// Asks a tool everything that does not depend on input.
+pub fn sample(tool: &dyn ToolSpec) -> Result<ToolMetadata, Sampled> {
+    let fault =
+        |name: &str, origin: Option<Origin>, kind, reason| Sampled { name: name.to_owned(), kind, reason, origin };
+    let panicked = |what: &str, message: String| format!("it panicked while it was asked for its {what}: {message}");
+    let name =
+        contained(|| tool.name().to_owned()).map_err(|m| fault("", None, FaultKind::Panic, panicked("name", m)))?;
+    let origin =
+        contained(|| tool.origin()).map_err(|m| fault(&name, None, FaultKind::Panic, panicked("origin", m)))?;
+    if !is_legal_name(&name) {
+        let reason = format!("the name {name:?} does not match ^[a-zA-Z0-9_-]{{1,64}}$");
+        return Err(fault(&name, Some(origin), FaultKind::Name, reason));
+    }
+    let metadata = contained(|| read(tool, name.clone(), origin.clone())).map_err(|m| {
+        fault(&name, Some(origin.clone()), FaultKind::Panic, panicked("description, schema or capabilities", m))
+    })?;
+    if metadata.schema.get("type").and_then(Value::as_str) != Some("object") {
+        let reason = "the root of its input schema is not an object type (\"type\": \"object\")".to_owned();
+        return Err(fault(&name, Some(origin), FaultKind::Schema, reason));
+    }
+    Ok(metadata)
+}
+
+fn read(tool: &dyn ToolSpec, name: String, origin: Origin) -> ToolMetadata {
+    let capabilities = tool.capabilities();
+    ToolMetadata {
+        name,
+        description: tool.description().to_owned(),
+        schema: tool.input_schema(),
+        capabilities,
+        requirement: capabilities.approval_requirement(),
+        read_only: capabilities.is_read_only(),
+        supports_parallel: tool.supports_parallel(),
+        destructive: tool.is_destructive(),
+        interrupt: tool.interrupt_behaviour(),
+        exposure: tool.exposure(),
+        aliases: tool.aliases().iter().map(|a| (*a).to_owned()).collect(),
+        search_hint: tool.search_hint().map(str::to_owned),
+        output_schema: tool.output_schema(),
+        origin,
+        presentation: tool.presentation(),
+        fail_closed: None,
+    }
+}

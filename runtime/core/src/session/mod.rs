@@ -1,0 +1,335 @@
+//! A session: the conversation with one model, turn by turn, until it is done.
+//!
+//! 1. Encode the conversation and ask for a turn ([`receive`]).
+//! 2. Put the turn into the history, and each of its calls on the list of open calls.
+//! 3. Plan every call, then settle them in call order; each settled call leaves the list and enters the history.
+//! 4. Again, until a turn has no calls.
+//!
+//! The list of open calls is what makes pairing hold whatever happens: a run that is cancelled settles it, and a run
+//! whose future was dropped in the middle leaves it behind, to be answered before anything else is sent.
+
+mod receive;
+
+#[cfg(test)]
+mod tests;
+
+use crate::contract::{InvokedBy, MetadataSnapshot, ToolDispatcher, ToolInvocation};
+use crate::dispatch::execute::{Executor, abandoned};
+use crate::dispatch::plan::Planner;
+use crate::dispatch::{Planned, Policies, Raw, Settled};
+use crate::event::{EventKind, EventLog, Lane, Mark, SCHEMA_VERSION};
+use crate::transport::ModelClient;
+use receive::{Failure, Receiver};
+use slot_wire::{Conversation, Dialect, Item, RawCall, StopReason, Turn, TurnDelta};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+use tokio_util::sync::CancellationToken;
+
+/// How a session talks and when it stops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionConfig {
+    /// The model's name.
+    pub model: String,
+    /// The system text. Byte-stable: no clock, path or pid, so that every session shares its cached prefix.
+    pub system: String,
+    /// The dialect to speak.
+    pub dialect: Dialect,
+    /// The output limit of one turn in tokens, where the caller sets one.
+    pub max_tokens: Option<u32>,
+    /// The most model turns of one user turn. Default 200.
+    pub max_turns: u32,
+    /// When a failed request is sent again.
+    pub retry: RetryPolicy,
+}
+
+impl SessionConfig {
+    /// The defaults for this model and dialect.
+    pub fn new(model: impl Into<String>, dialect: Dialect) -> Self {
+        SessionConfig {
+            model: model.into(),
+            system: String::new(),
+            dialect,
+            max_tokens: None,
+            max_turns: 200,
+            retry: RetryPolicy::default(),
+        }
+    }
+}
+
+/// When a failed request is sent again. Only ever if nothing of its turn was committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// How often a request is sent at most. Default 3.
+    pub attempts: u32,
+    /// How long to wait before the second attempt; doubled for each further one. Default 500 ms.
+    pub delay: Duration,
+    /// The longest wait, also where the server asks for a longer one. Default 60 s.
+    pub max_delay: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        RetryPolicy { attempts: 3, delay: Duration::from_millis(500), max_delay: Duration::from_secs(60) }
+    }
+}
+
+/// Watches the text of a turn as it streams.
+pub trait TurnObserver: Send + Sync {
+    /// Takes a piece. Must not block.
+    fn delta(&self, delta: &TurnDelta);
+}
+
+/// Watches nothing.
+pub struct Unobserved;
+
+impl TurnObserver for Unobserved {
+    fn delta(&self, _: &TurnDelta) {}
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The model ended its turn without calls.
+    Completed {
+        /// Its last words.
+        text: String,
+        /// Why it stopped; anything but [`StopReason::Stop`] means that the words may be cut.
+        stop: StopReason,
+    },
+    /// The run was cancelled. Every call is answered and nothing runs any more.
+    Cancelled,
+    /// A turn could not be had.
+    Failed {
+        /// The kind of failure, as in the log.
+        cause: String,
+        /// What happened, for a person.
+        detail: String,
+    },
+    /// The model was still calling tools at the limit of turns.
+    TurnLimit {
+        /// The limit.
+        limit: u32,
+    },
+}
+
+impl Outcome {
+    /// The spelling in the log.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Outcome::Completed { .. } => "completed",
+            Outcome::Cancelled => "cancelled",
+            Outcome::Failed { .. } => "failed",
+            Outcome::TurnLimit { .. } => "turn_limit",
+        }
+    }
+}
+
+/// One session.
+pub struct Session {
+    config: SessionConfig,
+    client: ModelClient,
+    dispatcher: Arc<dyn ToolDispatcher>,
+    policies: Policies,
+    log: EventLog,
+    observer: Arc<dyn TurnObserver>,
+    conversation: Conversation,
+    /// Calls that are in the history and have no result yet, in order.
+    open: VecDeque<Raw>,
+    /// Every call id of the history.
+    ids: BTreeSet<String>,
+    /// The number of the next model turn.
+    turn: u32,
+}
+
+impl Session {
+    /// A session that has said nothing yet.
+    pub fn new(
+        config: SessionConfig,
+        client: ModelClient,
+        dispatcher: Arc<dyn ToolDispatcher>,
+        policies: Policies,
+        log: EventLog,
+        observer: Arc<dyn TurnObserver>,
+    ) -> Self {
+        let snapshot = dispatcher.snapshot();
+        let started = EventKind::SessionStarted {
+            schema: SCHEMA_VERSION,
+            dialect: config.dialect.name(),
+            tools: snapshot.catalog.names().len(),
+        };
+        log.push(Lane::Session, started, Vec::new());
+        for fault in &snapshot.faults {
+            let kind = EventKind::RegistryFault {
+                tool: fault.tool.clone(),
+                stub: fault.stub.clone(),
+                reason: fault.reason.clone(),
+            };
+            log.push(Lane::Session, kind, Vec::new());
+        }
+        let conversation = Conversation { system: config.system.clone(), items: Vec::new() };
+        Session {
+            config,
+            client,
+            dispatcher,
+            policies,
+            log,
+            observer,
+            conversation,
+            open: VecDeque::new(),
+            ids: BTreeSet::new(),
+            turn: 0,
+        }
+    }
+
+    /// Answers calls that an earlier, dropped run left open, and hands out the history: every call in it has a result.
+    pub fn conversation(&mut self) -> &Conversation {
+        self.close_open_calls();
+        &self.conversation
+    }
+
+    /// The log.
+    pub fn log(&self) -> &EventLog {
+        &self.log
+    }
+
+    /// Says `prompt` and runs until the model is done, the run is cancelled or a limit is met.
+    pub async fn run(&mut self, prompt: &str, cancel: &CancellationToken) -> Outcome {
+        self.close_open_calls();
+        self.conversation.items.push(Item::User { text: prompt.to_owned() });
+        let outcome = self.turns(cancel).await;
+        self.close_open_calls();
+        let ended = EventKind::SessionEnded { outcome: outcome.as_str().to_owned() };
+        self.log.push(Lane::Session, ended, Vec::new());
+        outcome
+    }
+
+    async fn turns(&mut self, cancel: &CancellationToken) -> Outcome {
+        let mut settled: Vec<Mark> = Vec::new();
+        for _ in 0..self.config.max_turns {
+            let snapshot = self.dispatcher.snapshot();
+            let received = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Outcome::Cancelled,
+                received = self.receive(&snapshot, settled) => received,
+            };
+            let turn = match received {
+                Ok(turn) => turn,
+                Err(failure) => return self.failed(failure),
+            };
+            let stop = match turn.terminal {
+                slot_wire::Terminal::Clean { ref stop } => stop.clone(),
+                // `receive` hands out clean turns only; anything else is a failure there.
+                _ => return self.failed(Failure::not_terminal()),
+            };
+            if turn.calls.is_empty() {
+                self.conversation.items.push(Item::Assistant { text: turn.text.clone(), calls: Vec::new() });
+                self.turn += 1;
+                return Outcome::Completed { text: turn.text, stop };
+            }
+            settled = self.calls(turn, &stop, &snapshot, cancel).await;
+            if cancel.is_cancelled() {
+                return Outcome::Cancelled;
+            }
+        }
+        Outcome::TurnLimit { limit: self.config.max_turns }
+    }
+
+    async fn receive(&self, snapshot: &MetadataSnapshot, after: Vec<Mark>) -> Result<Turn, Failure> {
+        let receiver = Receiver {
+            config: &self.config,
+            client: &self.client,
+            log: &self.log,
+            observer: self.observer.as_ref(),
+            turn: self.turn,
+        };
+        receiver.receive(&self.conversation, snapshot.catalog.encoded(self.config.dialect), after).await
+    }
+
+    /// Takes a turn's calls in, and settles them in order. Gives back the last event of each.
+    async fn calls(
+        &mut self,
+        turn: Turn,
+        stop: &StopReason,
+        snapshot: &MetadataSnapshot,
+        cancel: &CancellationToken,
+    ) -> Vec<Mark> {
+        let calls = self.take_in(turn);
+        let planner =
+            Planner { dispatcher: self.dispatcher.as_ref(), snapshot, policies: &self.policies, log: &self.log, stop };
+        let planned: Vec<Planned> = calls.iter().cloned().map(|call| planner.plan(call)).collect();
+        let mut marks = Vec::new();
+        let mut before: Option<Mark> = None;
+        for (call, planned) in calls.iter().zip(planned) {
+            let executor =
+                Executor { dispatcher: self.dispatcher.as_ref(), policies: &self.policies, log: &self.log, cancel };
+            let settled = executor.settle(planned, before.take()).await;
+            self.answer(settled);
+            before = self.log.last(call.lane());
+            marks.extend(before.clone());
+        }
+        marks
+    }
+
+    /// Puts a turn into the history and its calls on the list of open calls. A call whose id is empty or was used before
+    /// gets an id of its own, in the history as in the result: no provider takes it otherwise.
+    fn take_in(&mut self, turn: Turn) -> Vec<Raw> {
+        let number = self.turn;
+        self.turn += 1;
+        let received = self.log.last(&Lane::Session);
+        let mut calls: Vec<RawCall> = Vec::new();
+        let mut raws = Vec::new();
+        for (index, mut call) in turn.calls.into_iter().enumerate() {
+            if call.id.is_empty() || !self.ids.insert(call.id.clone()) {
+                call.id = self.fresh_id(number, index);
+                self.ids.insert(call.id.clone());
+            }
+            let position = u32::try_from(index).unwrap_or(u32::MAX);
+            let lane = Lane::Call { turn: number, index: position, id: call.id.clone() };
+            let after = received.clone().into_iter().collect();
+            self.log.push(lane.clone(), EventKind::Received { tool: call.name.clone() }, after);
+            let invoked_by = InvokedBy::Provider { id: self.config.dialect.name().to_owned() };
+            raws.push(Raw::new(ToolInvocation { call: call.clone(), index, invoked_by }, lane));
+            calls.push(call);
+        }
+        self.conversation.items.push(Item::Assistant { text: turn.text, calls });
+        self.open.extend(raws.iter().cloned());
+        raws
+    }
+
+    fn fresh_id(&self, turn: u32, index: usize) -> String {
+        let base = format!("slot_{turn}_{index}");
+        let mut id = base.clone();
+        let mut n = 0_u32;
+        while self.ids.contains(&id) {
+            n += 1;
+            id = format!("{base}_{n}");
+        }
+        id
+    }
+
+    /// Puts a result into the history and takes its call off the list of open calls.
+    fn answer(&mut self, settled: Settled) {
+        self.open.retain(|call| call.id() != settled.call_id());
+        self.conversation.items.push(Item::ToolResult {
+            call_id: settled.call_id().to_owned(),
+            content: settled.content().to_owned(),
+            is_error: settled.is_error(),
+        });
+    }
+
+    fn close_open_calls(&mut self) {
+        while let Some(call) = self.open.front().cloned() {
+            let settled = abandoned(&call, &self.log);
+            self.answer(settled);
+        }
+    }
+
+    fn failed(&self, failure: Failure) -> Outcome {
+        let kind = EventKind::TurnFailed { turn: self.turn, cause: failure.cause.clone() };
+        self.log.push(Lane::Session, kind, Vec::new());
+        Outcome::Failed { cause: failure.cause, detail: failure.detail }
+    }
+}

@@ -1,0 +1,152 @@
+//! One model turn: a request, its stream, and the rule for trying again.
+//!
+//! A request is encoded once and sent again byte for byte. It is sent again only while nothing of its turn has been
+//! committed: once text or a call has come through, a failure is reported, because a second try would say it twice.
+
+use super::{SessionConfig, TurnObserver};
+use crate::event::{EventKind, EventLog, Lane, Mark};
+use crate::transport::{ModelClient, ModelResponse, TransportError};
+use bytes::Bytes;
+use slot_wire::dialect::RequestOptions;
+use slot_wire::sse::{SseDecoder, SseLimits};
+use slot_wire::{Conversation, Terminal, Turn, TurnDecoder};
+use std::time::Duration;
+
+/// Why a turn could not be had.
+#[derive(Debug)]
+pub struct Failure {
+    /// The kind of failure, as in the log.
+    pub cause: String,
+    /// What happened, for a person.
+    pub detail: String,
+    /// Whether the same request may be sent again.
+    transient: bool,
+    /// How long the server asks to wait.
+    retry_after: Option<u64>,
+}
+
+impl Failure {
+    fn new(cause: &str, detail: impl Into<String>, transient: bool) -> Self {
+        Failure { cause: cause.to_owned(), detail: detail.into(), transient, retry_after: None }
+    }
+
+    /// A turn that was handed out although it did not end cleanly.
+    pub fn not_terminal() -> Self {
+        Failure::new("stream_cut", "the turn did not end with a terminal signal", false)
+    }
+}
+
+impl From<TransportError> for Failure {
+    fn from(error: TransportError) -> Self {
+        let retry_after = match error {
+            TransportError::Status { retry_after, .. } => retry_after,
+            _ => None,
+        };
+        Failure { retry_after, ..Failure::new(error.cause(), error.to_string(), error.is_transient()) }
+    }
+}
+
+/// What receiving a turn needs.
+pub struct Receiver<'a> {
+    /// How the session talks.
+    pub config: &'a SessionConfig,
+    /// The way to the model.
+    pub client: &'a ModelClient,
+    /// Where it is logged.
+    pub log: &'a EventLog,
+    /// Who watches.
+    pub observer: &'a dyn TurnObserver,
+    /// The number of the turn.
+    pub turn: u32,
+}
+
+impl Receiver<'_> {
+    /// Asks for a turn. The turn that is handed out ended with its dialect's terminal signal.
+    pub async fn receive(&self, conversation: &Conversation, catalog: &str, after: Vec<Mark>) -> Result<Turn, Failure> {
+        let options = RequestOptions { model: &self.config.model, catalog, max_tokens: self.config.max_tokens };
+        let body = Bytes::from(self.config.dialect.encode_request(conversation, &options));
+        let mut after = after;
+        let mut attempt = 1;
+        loop {
+            let sent = EventKind::RequestSent { turn: self.turn, attempt };
+            self.log.push(Lane::Session, sent, std::mem::take(&mut after));
+            match self.attempt(body.clone()).await {
+                Ok(turn) => {
+                    self.log.push(Lane::Session, self.received(&turn), Vec::new());
+                    return Ok(turn);
+                }
+                Err(failure) if failure.transient && attempt < self.config.retry.attempts => {
+                    let kind = EventKind::RequestRetried { turn: self.turn, cause: failure.cause.clone() };
+                    self.log.push(Lane::Session, kind, Vec::new());
+                    tokio::time::sleep(self.delay(attempt, failure.retry_after)).await;
+                    attempt += 1;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    fn received(&self, turn: &Turn) -> EventKind {
+        let stop = match &turn.terminal {
+            Terminal::Clean { stop } => serde_json::to_value(stop).unwrap_or_default(),
+            _ => serde_json::Value::Null,
+        };
+        let stop = match stop {
+            serde_json::Value::String(word) => word,
+            other => other["other"].as_str().unwrap_or("none").to_owned(),
+        };
+        EventKind::TurnReceived { turn: self.turn, stop, calls: turn.calls.len() }
+    }
+
+    /// How long to wait before the next attempt: what the server asks for, within the limit, or else a doubling delay.
+    fn delay(&self, attempt: u32, retry_after: Option<u64>) -> Duration {
+        let retry = &self.config.retry;
+        let doubled = retry.delay.saturating_mul(1_u32.checked_shl(attempt - 1).unwrap_or(u32::MAX));
+        retry_after.map_or(doubled, Duration::from_secs).min(retry.max_delay)
+    }
+
+    async fn attempt(&self, body: Bytes) -> Result<Turn, Failure> {
+        let mut response = self.client.post(self.config.dialect.path(), body).await?;
+        let mut decoder = self.config.dialect.decoder();
+        let end = self.read(&mut response, decoder.as_mut()).await;
+        let turn = decoder.finish();
+        let fresh = !turn.committed();
+        match (end, &turn.terminal) {
+            (Ok(()), Terminal::Clean { .. }) => Ok(turn),
+            (_, Terminal::Error { message }) => {
+                Err(Failure::new("provider_error", format!("the model server reported an error: {message}"), fresh))
+            }
+            (Err(failure), _) => Err(Failure { transient: failure.transient && fresh, ..failure }),
+            (Ok(()), Terminal::None) => Err(Failure::new(
+                "stream_cut",
+                "the model's stream ended without its terminal signal, so nothing of the turn was run",
+                fresh,
+            )),
+        }
+    }
+
+    /// Reads the stream to its end, or to the dialect's last event.
+    async fn read(&self, response: &mut ModelResponse, decoder: &mut dyn TurnDecoder) -> Result<(), Failure> {
+        let mut sse = SseDecoder::new(SseLimits::default());
+        let mut deltas = Vec::new();
+        while let Some(chunk) = response.next().await? {
+            let mut fault = None;
+            let fed = sse.feed(&chunk, |event| {
+                if fault.is_none() {
+                    fault = decoder.event(event.name, event.data, &mut deltas).err();
+                }
+            });
+            for delta in deltas.drain(..) {
+                self.observer.delta(&delta);
+            }
+            if let Some(fault) = fault {
+                return Err(Failure::new("bad_event", fault.to_string(), true));
+            }
+            fed.map_err(|e| Failure::new("bad_stream", e.to_string(), true))?;
+            if decoder.ended() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
