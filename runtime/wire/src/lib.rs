@@ -3,7 +3,8 @@
 //! - [`sse`]: an incremental decoder of `text/event-stream` bytes.
 //! - [`turn`]: what a model turn is, whatever dialect carried it.
 //! - [`conversation`]: what is sent back, whatever dialect carries it.
-//! - [`dialect`]: Chat Completions (later also Anthropic Messages and OpenAI Responses), both ways.
+//! - [`dialect`]: the providers' wire forms, both ways.
+//! - [`stream`]: the two decoders in one, from a body's bytes to its turn.
 //!
 //! This crate knows no runtime, opens no file, starts no task and asks no clock. Everything here is a pure function of
 //! bytes, so that every part can be fuzzed by itself.
@@ -14,8 +15,10 @@ pub mod dialect;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod sse;
+pub mod stream;
 pub mod turn;
 
 pub use conversation::{Conversation, Item};
 pub use dialect::{Dialect, TurnDecoder};
+pub use stream::StreamDecoder;
 pub use turn::{CallDelta, RawCall, StopReason, Terminal, Turn, TurnDelta};

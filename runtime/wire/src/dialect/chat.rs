@@ -1,34 +1,12 @@
 //! OpenAI Chat Completions, both ways.
-use super::{DecodeError, RequestOptions, ToolDeclaration, TurnDecoder};
-use crate::{Conversation, Turn, TurnDelta};
+//!
+//! It owns the wire forms of this dialect. It refuses to own which call a fragment belongs to (`calls`) and everything
+//! that happens after a turn is complete.
 
-/// The tools array of a Chat Completions request.
-pub fn encode_catalog(_tools: &[ToolDeclaration<'_>]) -> String {
-    String::new()
-}
+mod decode;
+mod encode;
+#[cfg(test)]
+mod tests;
 
-/// The body of a streaming Chat Completions request.
-pub fn encode_request(_conversation: &Conversation, _options: &RequestOptions<'_>) -> Vec<u8> {
-    Vec::new()
-}
-
-/// Decodes Chat Completions chunks.
-#[derive(Default)]
-pub struct ChatDecoder {
-    turn: Turn,
-}
-
-impl TurnDecoder for ChatDecoder {
-    fn event(&mut self, _name: &str, _data: &str, _deltas: &mut Vec<TurnDelta>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-    fn ended(&self) -> bool {
-        false
-    }
-    fn turn(&self) -> &Turn {
-        &self.turn
-    }
-    fn finish(self: Box<Self>) -> Turn {
-        self.turn
-    }
-}
+pub use decode::ChatDecoder;
+pub use encode::{encode_catalog, encode_request};

@@ -1,10 +1,14 @@
 //! The provider dialects: each encodes a request and decodes a stream of events into one [`Turn`].
+//!
+//! This module owns what they share. It refuses to own HTTP, retries and what a turn means to an engine.
 
 use crate::{Conversation, Turn, TurnDelta};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
+mod calls;
 pub mod chat;
+mod json;
 
 /// A dialect of the model's wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,10 +43,14 @@ pub struct RequestOptions<'a> {
 /// Decodes one response. A decoder is fed the payload of each SSE event and asked for the turn at the end.
 pub trait TurnDecoder: Send {
     /// Takes one event: its name (empty when it had none) and its data. Adds what it meant to `deltas`.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for the first event that cannot be taken. The turn then stays without a terminal signal and
+    /// every later call answers the same error.
     fn event(&mut self, name: &str, data: &str, deltas: &mut Vec<TurnDelta>) -> Result<(), DecodeError>;
 
     /// Whether the dialect's last event (`[DONE]`, `message_stop`, …) has been seen, so that the stream need not be
-    /// read any further.
+    /// read any further. Events after it are ignored.
     fn ended(&self) -> bool;
 
     /// What has been assembled so far.
@@ -52,8 +60,40 @@ pub trait TurnDecoder: Send {
     fn finish(self: Box<Self>) -> Turn;
 }
 
+/// What one response may make a decoder hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeLimits {
+    /// The most calls in a turn.
+    pub max_calls: usize,
+    /// The most bytes of arguments in one call.
+    pub max_call_bytes: usize,
+    /// The most bytes of arguments in all calls of a turn together.
+    pub max_arguments_bytes: usize,
+    /// The most bytes of visible text, and likewise of reasoning.
+    pub max_text_bytes: usize,
+    /// The most bytes of a call's id, and likewise of its name.
+    pub max_identity_bytes: usize,
+    /// The most refused fragments that are reported.
+    pub max_rejected: usize,
+}
+
+impl Default for DecodeLimits {
+    /// 1,024 calls; 16 MiB of arguments per call, 64 MiB together; 16 MiB of text and of reasoning; 4 KiB of id and of
+    /// name; 256 refused fragments.
+    fn default() -> Self {
+        Self {
+            max_calls: 1024,
+            max_call_bytes: 16 << 20,
+            max_arguments_bytes: 64 << 20,
+            max_text_bytes: 16 << 20,
+            max_identity_bytes: 4 << 10,
+            max_rejected: 256,
+        }
+    }
+}
+
 /// Why an event could not be decoded. The turn it belongs to runs nothing.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DecodeError {
     /// The event's data is not the JSON that the dialect demands.
     #[error("event {event} is not valid JSON for this dialect: {reason}")]
@@ -63,9 +103,22 @@ pub enum DecodeError {
         /// What the parser said.
         reason: String,
     },
+    /// The turn is larger than a limit allows.
+    #[error("event {event} takes the turn past its limit of {limit} {what}; ask the model for less at a time")]
+    Limit {
+        /// Position of the event in the stream, from 1.
+        event: u64,
+        /// What there is too much of, with its unit.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
 }
 
 impl Dialect {
+    /// Every dialect, in the order in which lists show them.
+    pub const ALL: [Dialect; 1] = [Dialect::Chat];
+
     /// The name used in flags, cases and logs.
     pub fn name(self) -> &'static str {
         match self {
@@ -80,7 +133,8 @@ impl Dialect {
         }
     }
 
-    /// The tools array in this dialect's form, in the given order. Byte-stable: equal input gives equal bytes.
+    /// The tools array in this dialect's form, in the given order, or an empty string where there are no tools.
+    /// Byte-stable: equal input gives equal bytes.
     pub fn encode_catalog(self, tools: &[ToolDeclaration<'_>]) -> String {
         match self {
             Dialect::Chat => chat::encode_catalog(tools),
@@ -94,10 +148,15 @@ impl Dialect {
         }
     }
 
-    /// A decoder for one response.
+    /// A decoder for one response, with the default limits.
     pub fn decoder(self) -> Box<dyn TurnDecoder> {
+        self.decoder_with(DecodeLimits::default())
+    }
+
+    /// A decoder for one response.
+    pub fn decoder_with(self, limits: DecodeLimits) -> Box<dyn TurnDecoder> {
         match self {
-            Dialect::Chat => Box::new(chat::ChatDecoder::default()),
+            Dialect::Chat => Box::new(chat::ChatDecoder::new(limits)),
         }
     }
 }
