@@ -1,0 +1,319 @@
+//! [`Workspace`] where there is no `openat2`: the `cap-std` crate resolves each path under the root's handle and
+//! refuses what leads out.
+//!
+//! Three things are less than on Linux: a link whose target is written as an absolute path is refused even when it leads
+//! inside, a write through a link that dangles is refused, and folders made for a write that then failed stay.
+
+use super::{
+    BoundaryError, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, StepGate, WriteMode, WriteStep, Written,
+    path::{Part, names_of, parse, strip_root},
+    shown_path,
+};
+use cap_std::{
+    ambient_authority,
+    fs::{Dir, FileTypeExt, MetadataExt, OpenOptions, OpenOptionsExt, PermissionsExt},
+};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fmt,
+    hash::{BuildHasher, Hasher, RandomState},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// A handle on the folders whose files may be used. Cheap to clone.
+#[derive(Clone)]
+pub struct Workspace {
+    roots: Arc<Vec<Root>>,
+    gate: Option<StepGate>,
+}
+
+struct Root {
+    handle: Dir,
+    path: PathBuf,
+    spellings: Vec<Vec<OsString>>,
+}
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.roots.iter().map(|root| &root.path)).finish()
+    }
+}
+
+/// A path under one of the roots, not yet resolved.
+struct Place<'a> {
+    root: &'a Root,
+    is_workspace: bool,
+    relative: PathBuf,
+    text: &'a str,
+}
+
+impl Workspace {
+    /// A handle on the folder at `root`, which the user chose; links in `root` itself are followed.
+    pub fn open(root: &Path) -> Result<Workspace, BoundaryError> {
+        Ok(Workspace { roots: Arc::new(vec![Root::open(root)?]), gate: None })
+    }
+
+    /// The same handle with one more root, which the user trusts: absolute paths may lead into it too.
+    pub fn with_trusted_root(&self, root: &Path) -> Result<Workspace, BoundaryError> {
+        let mut roots = Vec::with_capacity(self.roots.len() + 1);
+        for known in self.roots.iter() {
+            roots.push(known.duplicate()?);
+        }
+        roots.push(Root::open(root)?);
+        Ok(Workspace { roots: Arc::new(roots), gate: self.gate.clone() })
+    }
+
+    /// The same handle, with `gate` asked before each step of a write.
+    #[must_use]
+    pub fn with_step_gate(&self, gate: StepGate) -> Workspace {
+        Workspace { roots: Arc::clone(&self.roots), gate: Some(gate) }
+    }
+
+    /// The absolute path of the workspace folder, links resolved.
+    pub fn root(&self) -> &Path {
+        &self.roots[0].path
+    }
+
+    /// Opens a regular file for reading. See [`super::FileBoundary::open_file`].
+    pub fn open_file(&self, path: &str) -> Result<OpenFile, BoundaryError> {
+        let place = self.place(path)?;
+        place.require_file("open")?;
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
+        let file = place.root.handle.open_with(&place.relative, &options).map_err(|e| place.error("open", e))?;
+        let found = file.metadata().map_err(|e| place.error("open", e))?;
+        if !found.is_file() {
+            return Err(BoundaryError::NotAFile { path: path.to_owned(), kind: kind_of(found.file_type()) });
+        }
+        Ok(OpenFile { file: file.into_std(), path: place.resolved()?, len: found.len() })
+    }
+
+    /// Opens a folder. See [`super::FileBoundary::open_dir`].
+    pub fn open_dir(&self, path: &str) -> Result<OpenDir, BoundaryError> {
+        let place = self.place(path)?;
+        place.root.handle.open_dir(&place.relative).map_err(|e| place.error("open", e))?;
+        let resolved = place.resolved()?;
+        Ok(OpenDir { path: shown_path(&resolved), absolute: place.root.path.join(&resolved) })
+    }
+
+    /// What is known of a file or folder. See [`super::FileBoundary::metadata`].
+    pub fn metadata(&self, path: &str) -> Result<Metadata, BoundaryError> {
+        let place = self.place(path)?;
+        let found = place.root.handle.metadata(&place.relative).map_err(|e| place.error("look at", e))?;
+        Ok(Metadata {
+            path: shown_path(&place.resolved()?),
+            kind: kind_of(found.file_type()),
+            len: found.len(),
+            modified: found.modified().ok().map(cap_std::time::SystemTime::into_std),
+            links: found.nlink(),
+        })
+    }
+
+    /// Lists a folder. See [`super::FileBoundary::list_dir`].
+    pub fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
+        let place = self.place(path)?;
+        let folder = place.root.handle.open_dir(&place.relative).map_err(|e| place.error("list", e))?;
+        let (mut names, mut total) = (BTreeMap::new(), 0);
+        for entry in folder.entries().map_err(|e| place.error("list", e))? {
+            let entry = entry.map_err(|e| place.error("list", e))?;
+            total += 1;
+            names.insert(entry.file_name(), entry.file_type().map_or(EntryKind::Unknown, kind_of));
+            if names.len() > limit {
+                names.pop_last();
+            }
+        }
+        let entries = names.into_iter().map(|(name, kind)| {
+            let link_target = if kind == EntryKind::Symlink { folder.read_link_contents(&name).ok() } else { None };
+            DirEntry { name, kind, link_target }
+        });
+        Ok(Listing { path: shown_path(&place.resolved()?), entries: entries.collect(), total })
+    }
+
+    /// Replaces or creates a file in one step. See [`super::FileBoundary::write_atomic`].
+    pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
+        let place = self.place(path)?;
+        let old = match place.root.handle.metadata(&place.relative) {
+            Ok(found) if !found.is_file() => {
+                return Err(BoundaryError::NotAFile { path: path.to_owned(), kind: kind_of(found.file_type()) });
+            }
+            Ok(_) if mode == WriteMode::Create => return Err(BoundaryError::Exists { path: path.to_owned() }),
+            Ok(found) => Some(found),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(place.error("write", e)),
+        };
+        let created = old.is_none();
+        // What exists is replaced under its resolved name, so that a link keeps being one.
+        let target = if created { place.relative.clone() } else { place.resolved()? };
+        if created && place.root.handle.symlink_metadata(&target).is_ok() {
+            return Err(place.not_found());
+        }
+        let folder = target.parent().unwrap_or(Path::new(""));
+        if !folder.as_os_str().is_empty() {
+            self.before(path, WriteStep::MakeFolder)?;
+            place.root.handle.create_dir_all(folder).map_err(|e| place.error("create the folders of", e))?;
+        }
+        let name = format!(".slot-{:016x}.tmp", RandomState::new().build_hasher().finish());
+        let temporary = folder.join(name);
+        let done = self.fill_and_rename(&place, &temporary, &target, bytes, old.as_ref());
+        if done.is_err() {
+            // Nothing is left to be done about a file that cannot be removed; the error that led here is reported.
+            let _ = place.root.handle.remove_file(&temporary);
+        }
+        done?;
+        let shown = if place.is_workspace { target } else { place.root.path.join(target) };
+        Ok(Written { path: shown, created })
+    }
+
+    /// Creates a folder and what is missing above it. See [`super::FileBoundary::create_dirs`].
+    pub fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
+        let place = self.place(path)?;
+        place.root.handle.create_dir_all(&place.relative).map_err(|e| place.error("create", e))?;
+        Ok(shown_path(&place.resolved()?))
+    }
+
+    fn fill_and_rename(
+        &self,
+        place: &Place<'_>,
+        temporary: &Path,
+        target: &Path,
+        bytes: &[u8],
+        old: Option<&cap_std::fs::Metadata>,
+    ) -> Result<(), BoundaryError> {
+        let failed = |e| place.error("write", e);
+        let folder = &place.root.handle;
+        self.before(place.text, WriteStep::MakeTemporary)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        let mut file = folder.open_with(temporary, &options).map_err(failed)?;
+        self.before(place.text, WriteStep::WriteContent)?;
+        file.write_all(bytes).map_err(failed)?;
+        if let Some(old) = old {
+            self.before(place.text, WriteStep::KeepOwnerAndMode)?;
+            let new = file.metadata().map_err(failed)?;
+            if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+                return Err(BoundaryError::Owner { path: place.text.to_owned() });
+            }
+            let mode = cap_std::fs::Permissions::from_mode(old.permissions().mode() & 0o1777);
+            file.set_permissions(mode).map_err(failed)?;
+        }
+        self.before(place.text, WriteStep::Sync)?;
+        file.sync_all().map_err(failed)?;
+        self.before(place.text, WriteStep::Rename)?;
+        folder.rename(temporary, folder, target).map_err(failed)
+    }
+
+    fn before(&self, path: &str, step: WriteStep) -> Result<(), BoundaryError> {
+        match &self.gate {
+            Some(gate) => gate(step).map_err(|e| BoundaryError::from_io(path, "write", e)),
+            None => Ok(()),
+        }
+    }
+
+    fn place<'a>(&'a self, text: &'a str) -> Result<Place<'a>, BoundaryError> {
+        let parsed =
+            parse(text.as_bytes()).map_err(|reason| BoundaryError::Invalid { path: text.to_owned(), reason })?;
+        let (index, rest) = if parsed.absolute {
+            let spellings = self
+                .roots
+                .iter()
+                .enumerate()
+                .flat_map(|(index, root)| root.spellings.iter().map(move |spelling| (index, spelling)));
+            let (_, index, rest) = spellings
+                .filter_map(|(index, spelling)| Some((spelling.len(), index, strip_root(&parsed.parts, spelling)?)))
+                .max_by_key(|(length, index, _)| (*length, usize::MAX - *index))
+                .ok_or_else(|| BoundaryError::Escape { path: text.to_owned(), via: None })?;
+            (index, rest)
+        } else {
+            (0, parsed.parts.as_slice())
+        };
+        let mut relative = PathBuf::new();
+        for part in rest {
+            relative.push(match part {
+                Part::Here => ".".as_ref(),
+                Part::Up => "..".as_ref(),
+                Part::Name(name) => name.as_os_str(),
+            });
+        }
+        let relative = shown_path(&relative);
+        Ok(Place { root: &self.roots[index], is_workspace: index == 0, relative, text })
+    }
+}
+
+impl Root {
+    fn open(root: &Path) -> Result<Root, BoundaryError> {
+        let text = root.to_string_lossy();
+        let failed = |e| BoundaryError::from_io(&text, "open the root", e);
+        let path = std::fs::canonicalize(root).map_err(failed)?;
+        let handle = Dir::open_ambient_dir(&path, ambient_authority()).map_err(failed)?;
+        let mut spellings = vec![names_of(&path)];
+        let given = std::path::absolute(root).unwrap_or_else(|_| path.clone());
+        let climbs = given.components().any(|part| part == std::path::Component::ParentDir);
+        if !climbs && names_of(&given) != spellings[0] {
+            spellings.push(names_of(&given));
+        }
+        Ok(Root { handle, path, spellings })
+    }
+
+    fn duplicate(&self) -> Result<Root, BoundaryError> {
+        let failed = |e| BoundaryError::from_io(&self.path.to_string_lossy(), "open the root", e);
+        let handle = self.handle.try_clone().map_err(failed)?;
+        Ok(Root { handle, path: self.path.clone(), spellings: self.spellings.clone() })
+    }
+}
+
+impl Place<'_> {
+    fn require_file(&self, doing: &'static str) -> Result<(), BoundaryError> {
+        let found = self.root.handle.metadata(&self.relative).map_err(|e| self.error(doing, e))?;
+        if found.is_file() {
+            return Ok(());
+        }
+        Err(BoundaryError::NotAFile { path: self.text.to_owned(), kind: kind_of(found.file_type()) })
+    }
+
+    /// The path with its links resolved.
+    fn resolved(&self) -> Result<PathBuf, BoundaryError> {
+        let relative = self.root.handle.canonicalize(&self.relative).map_err(|e| self.error("resolve", e))?;
+        Ok(if self.is_workspace { relative } else { self.root.path.join(relative) })
+    }
+
+    fn not_found(&self) -> BoundaryError {
+        let missing = self.relative.to_string_lossy().into_owned();
+        BoundaryError::NotFound { path: self.text.to_owned(), missing }
+    }
+
+    /// An error of `cap-std`, which reports an escape as a refused permission without a number of the system.
+    fn error(&self, doing: &'static str, error: io::Error) -> BoundaryError {
+        let path = self.text.to_owned();
+        match error.kind() {
+            io::ErrorKind::NotFound => self.not_found(),
+            io::ErrorKind::NotADirectory => {
+                BoundaryError::NotADirectory { path, at: self.text.to_owned(), kind: EntryKind::File }
+            }
+            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
+                BoundaryError::Escape { path, via: None }
+            }
+            _ => BoundaryError::from_io(self.text, doing, error),
+        }
+    }
+}
+
+fn kind_of(kind: cap_std::fs::FileType) -> EntryKind {
+    if kind.is_file() {
+        EntryKind::File
+    } else if kind.is_dir() {
+        EntryKind::Directory
+    } else if kind.is_symlink() {
+        EntryKind::Symlink
+    } else if kind.is_fifo() {
+        EntryKind::Fifo
+    } else if kind.is_socket() {
+        EntryKind::Socket
+    } else if kind.is_block_device() || kind.is_char_device() {
+        EntryKind::Device
+    } else {
+        EntryKind::Unknown
+    }
+}
