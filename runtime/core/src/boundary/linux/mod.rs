@@ -48,7 +48,13 @@ pub(super) enum Kernel {
 pub struct Workspace {
     roots: Arc<Vec<Root>>,
     gate: Option<StepGate>,
+    #[cfg(test)]
+    rival: Option<Rival>,
 }
+
+/// In tests, somebody who changes the path at the worst moment: told `true` after each walk, `false` before it.
+#[cfg(test)]
+type Rival = Arc<dyn Fn(bool) + Send + Sync>;
 
 /// One folder under which files may be used.
 struct Root {
@@ -69,7 +75,12 @@ impl fmt::Debug for Workspace {
 impl Workspace {
     /// A handle on the folder at `root`, which the user chose; links in `root` itself are followed.
     pub fn open(root: &Path) -> Result<Workspace, BoundaryError> {
-        Ok(Workspace { roots: Arc::new(vec![Root::open(root)?]), gate: None })
+        Ok(Workspace {
+            roots: Arc::new(vec![Root::open(root)?]),
+            gate: None,
+            #[cfg(test)]
+            rival: None,
+        })
     }
 
     /// The same handle with one more root, which the user trusts: absolute paths and links may lead into it too.
@@ -79,13 +90,13 @@ impl Workspace {
             roots.push(known.duplicate()?);
         }
         roots.push(Root::open(root)?);
-        Ok(Workspace { roots: Arc::new(roots), gate: self.gate.clone() })
+        Ok(Workspace { roots: Arc::new(roots), ..self.clone() })
     }
 
     /// The same handle, with `gate` asked before each step of a write.
     #[must_use]
     pub fn with_step_gate(&self, gate: StepGate) -> Workspace {
-        Workspace { roots: Arc::clone(&self.roots), gate: Some(gate) }
+        Workspace { gate: Some(gate), ..self.clone() }
     }
 
     /// The absolute path of the workspace folder, links resolved.
@@ -107,6 +118,18 @@ impl Workspace {
         });
         self.roots = Arc::new(roots.collect());
         self
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_rival(&self, rival: Rival) -> Workspace {
+        Workspace { rival: Some(rival), ..self.clone() }
+    }
+
+    #[cfg(test)]
+    fn let_rival_act(&self, walked: bool) {
+        if let Some(rival) = &self.rival {
+            rival(walked);
+        }
     }
 
     /// Opens a regular file for reading. See [`super::FileBoundary::open_file`].
@@ -185,7 +208,12 @@ impl Workspace {
     /// Walks, then does `act` with what was found; starts again as long as somebody changes the path meanwhile.
     fn attempt<T>(&self, path: &str, mut act: impl FnMut(Place) -> Result<T, Retry>) -> Result<T, BoundaryError> {
         for _ in 0..ATTEMPTS {
-            match walk::walk(&self.roots, path).and_then(&mut act) {
+            #[cfg(test)]
+            self.let_rival_act(false);
+            let place = walk::walk(&self.roots, path);
+            #[cfg(test)]
+            self.let_rival_act(true);
+            match place.and_then(&mut act) {
                 Err(Retry::Again) => {}
                 Err(Retry::Never(error)) => return Err(error),
                 Ok(done) => return Ok(done),

@@ -22,7 +22,7 @@ struct Tally {
 }
 
 /// Runs `act` again and again while `sub`, a folder, and `bait`, a link to the folder outside, swap their names. The
-/// swaps come in bursts of growing length, with a try between two bursts, so that whatever the scheduler does there
+/// swaps come in bursts of many lengths, with a try between two bursts, so that whatever the scheduler does there
 /// are calm moments with either in place and stormy ones. Ends when there were enough of both.
 fn swapping(world: &World, mut act: impl FnMut() -> Result<(), BoundaryError>) -> Tally {
     let (stop, tries, bursts) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
@@ -31,8 +31,8 @@ fn swapping(world: &World, mut act: impl FnMut() -> Result<(), BoundaryError>) -
     let swap = || renameat_with(CWD, &folder, CWD, &bait, RenameFlags::EXCHANGE).expect("both exist");
     thread::scope(|scope| {
         scope.spawn(|| {
-            for burst in (1..64).cycle() {
-                (0..burst).for_each(|_| swap());
+            for burst in (0..).map(|n: usize| n * 389 % 2003) {
+                (0..=burst).for_each(|_| swap());
                 bursts.fetch_add(1, Ordering::Release);
                 let seen = tries.load(Ordering::Acquire);
                 while tries.load(Ordering::Acquire) == seen && !stop.load(Ordering::Relaxed) {
@@ -120,4 +120,90 @@ fn a_swapped_folder_never_leads_a_listing_or_a_start_outside() {
         });
         assert_both_happened(&tally);
     }
+}
+
+/// What one operation answers when `sub` becomes a link to the outside between its walk and its open, and, if
+/// `restored`, is a folder again whenever it looks anew.
+#[track_caller]
+fn check_rival(restored: bool, act: impl Fn(&Workspace) -> Result<(), BoundaryError>, expect: &str) {
+    let world = world();
+    fs::create_dir(world.outside("dir/deep")).expect("a folder");
+    for workspace in world.both() {
+        let is_link = Arc::new(AtomicBool::new(false));
+        let (folder, bait, seen) = (world.inside("sub"), world.inside("bait"), Arc::clone(&is_link));
+        let rival = move |walked: bool| {
+            let swap = if walked { !seen.load(Ordering::Relaxed) } else { restored && seen.load(Ordering::Relaxed) };
+            if swap {
+                renameat_with(CWD, &folder, CWD, &bait, RenameFlags::EXCHANGE).expect("both exist");
+                seen.fetch_xor(true, Ordering::Relaxed);
+            }
+        };
+        let error = act(&workspace.with_rival(Arc::new(rival))).expect_err("the path never held still");
+        assert_eq!(variant(&error), expect, "{error}");
+        if is_link.load(Ordering::Relaxed) {
+            renameat_with(CWD, world.inside("sub"), CWD, world.inside("bait"), RenameFlags::EXCHANGE)
+                .expect("both exist");
+        }
+    }
+    fs::remove_dir(world.outside("dir/deep")).expect("nothing was put into it");
+    world.assert_untouched();
+    assert!(!tree(&world.inside("")).iter().any(|name| name.contains("new") || name.ends_with(".tmp")));
+}
+
+#[track_caller]
+fn check_both_rivals(act: impl Fn(&Workspace) -> Result<(), BoundaryError>) {
+    check_rival(false, &act, "escape");
+    check_rival(true, &act, "unstable");
+}
+
+#[test]
+fn a_folder_swapped_between_look_and_use_is_never_followed() {
+    check_both_rivals(|workspace| workspace.open_file("sub/secret").map(drop));
+    check_both_rivals(|workspace| workspace.open_file("sub/deep/../secret").map(drop));
+    check_both_rivals(|workspace| workspace.metadata("sub").map(drop));
+    check_both_rivals(|workspace| workspace.metadata("sub/secret").map(drop));
+    check_both_rivals(|workspace| workspace.list_dir("sub", 10).map(drop));
+    check_both_rivals(|workspace| workspace.list_dir("sub/deep", 10).map(drop));
+    check_both_rivals(|workspace| workspace.open_dir("sub/deep").map(drop));
+    check_both_rivals(|workspace| workspace.write_atomic("sub/secret", b"new", WriteMode::Overwrite).map(drop));
+    check_both_rivals(|workspace| workspace.write_atomic("sub/new", b"new", WriteMode::Overwrite).map(drop));
+    check_both_rivals(|workspace| workspace.write_atomic("sub/deep/new", b"new", WriteMode::Create).map(drop));
+    check_both_rivals(|workspace| workspace.write_atomic("sub/new/new", b"new", WriteMode::Create).map(drop));
+    check_both_rivals(|workspace| workspace.create_dirs("sub/new/new").map(drop));
+}
+
+/// A write whose target becomes a link to the outside just before the rename: the link is replaced, not followed.
+#[test]
+fn a_target_swapped_before_the_rename_is_replaced() {
+    let world = World::new();
+    let (target, out) = (world.inside("a.txt"), world.outside("secret"));
+    let workspace = world.workspace().with_step_gate(Arc::new(move |step| {
+        if step == WriteStep::Rename {
+            fs::remove_file(&target)?;
+            symlink(&out, &target)?;
+        }
+        Ok(())
+    }));
+    workspace.write_atomic("a.txt", b"new", WriteMode::Overwrite).expect("a write");
+    assert_eq!(fs::read_link(world.inside("a.txt")).expect_err("no link").kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(fs::read_to_string(world.inside("a.txt")).expect("a file"), "new");
+    world.assert_untouched();
+}
+
+/// A new file whose name is taken just before the rename: what took it stays, and is then written like any old file.
+#[test]
+fn a_name_taken_before_the_rename_is_looked_at_again() {
+    let world = World::new().link("trap", "{out}/secret");
+    let taken = AtomicBool::new(false);
+    let (target, trap) = (world.inside("new"), world.inside("trap"));
+    let workspace = world.workspace().with_step_gate(Arc::new(move |step| {
+        if step == WriteStep::Rename && !taken.swap(true, Ordering::Relaxed) {
+            fs::rename(&trap, &target)?;
+        }
+        Ok(())
+    }));
+    let error = workspace.write_atomic("new", b"new", WriteMode::Overwrite).expect_err("a link out took the name");
+    assert_eq!(variant(&error), "escape");
+    world.assert_untouched();
+    assert!(!tree(&world.inside("")).iter().any(|name| name.ends_with(".tmp")));
 }

@@ -161,6 +161,10 @@ fn an_escape_names_the_link() {
     let world = World::new().link("sub/l", "{out}");
     let error = world.workspace().open_file("sub/l/secret").expect_err("an escape").to_string();
     assert!(error.starts_with("path escapes workspace: sub/l/secret (the symbolic link sub/l leads out"), "{error}");
+    // A link that stays inside is not to blame for the `..` after it.
+    let world = World::new().link("l", "sub");
+    let error = world.workspace().open_file("l/../../x").expect_err("an escape").to_string();
+    assert!(error.starts_with("path escapes workspace: l/../../x. Only"), "{error}");
 }
 
 #[test]
