@@ -29,6 +29,8 @@ pub struct ToolMetadata {
     pub read_only: bool,
     /// Whether its calls may overlap.
     pub supports_parallel: bool,
+    /// Whether it talks to a person while it runs.
+    pub interactive: bool,
     /// Whether it destroys what cannot be brought back.
     pub destructive: bool,
     /// What a cancellation does to it.

@@ -49,6 +49,11 @@ pub trait ToolSpec: Tool {
         false
     }
 
+    /// Whether the tool talks to a person while it runs. Such a call never overlaps with another.
+    fn is_interactive(&self) -> bool {
+        false
+    }
+
     /// Whether the tool destroys what cannot be brought back.
     fn is_destructive(&self) -> bool {
         false

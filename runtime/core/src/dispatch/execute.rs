@@ -1,10 +1,12 @@
-//! Execution: asking, running and settling, in call order.
+//! Execution: asking, passing the gate, running and settling.
 //!
 //! A call that reaches this stage leaves it with exactly one result, whatever happens: a denial, an error, a panic or a
-//! cancellation is a result. (A future that is dropped settles nothing; the session answers what was left open before
-//! the next request.)
+//! cancellation is a result, and fills the slot of its call alone. (A future that is dropped settles nothing; the session
+//! answers what was left open before the next request.)
 
+use super::batch::Batch;
 use super::call::{Approved, Raw, Settled, Stage, Validated};
+use super::gate::Gate;
 use super::plan::Planned;
 use super::policy::Policies;
 use crate::approval::{ApprovalDecision, ApprovalQuestion, Decider, approved, denied};
@@ -12,7 +14,7 @@ use crate::contract::{
     ApprovalRequirement, Capability, InterruptBehaviour, RunContext, ToolDispatcher, ToolError, ToolOutput,
 };
 use crate::event::{EventKind, EventLog, Mark};
-use futures_util::FutureExt;
+use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use std::panic::AssertUnwindSafe;
 use tokio_util::sync::CancellationToken;
 
@@ -24,55 +26,137 @@ pub struct Executor<'a> {
     pub policies: &'a Policies,
     /// Where it is logged.
     pub log: &'a EventLog,
+    /// What keeps calls apart that may not overlap.
+    pub gate: &'a Gate,
     /// Ends whatever runs.
     pub cancel: &'a CancellationToken,
 }
 
+/// What a call came to, before it is settled.
+struct Outcome {
+    content: String,
+    is_error: bool,
+    cancelled: bool,
+}
+
+impl Outcome {
+    fn failed(content: impl Into<String>) -> Self {
+        Outcome { content: content.into(), is_error: true, cancelled: false }
+    }
+
+    fn cancelled() -> Self {
+        Outcome { content: ToolError::Cancelled.to_string(), is_error: true, cancelled: true }
+    }
+}
+
 impl Executor<'_> {
-    /// Settles one call. `after` is the event that this call must follow, such as the end of the call before it.
-    pub async fn settle(&self, planned: Planned, after: Option<Mark>) -> Settled {
-        match planned {
-            Planned::Refused { call, refusal } => self.done(&call, refusal.reason, true),
-            Planned::Ready { call, level } => match self.approve(*call, level).await {
-                Ok(call) => self.run(call, after).await,
-                Err(settled) => settled,
-            },
+    /// Settles a batch; the results are in call order. `after` are the events that its calls must follow: the ends of the
+    /// batch before it.
+    pub async fn settle(&self, batch: Batch, after: &[Mark]) -> Vec<Settled> {
+        match batch {
+            Batch::Serial(Planned::Refused { call, refusal }) => {
+                vec![self.done(&call, Outcome::failed(refusal.reason))]
+            }
+            Batch::Serial(Planned::Ready { call, level }) => vec![self.serial(*call, level, after).await],
+            Batch::Parallel(calls) => self.parallel(calls, after).await,
         }
     }
 
-    /// Asks whoever must be asked. The error is the result of a call that may not run.
-    async fn approve(&self, call: Validated, level: ApprovalRequirement) -> Result<Approved, Settled> {
+    async fn serial(&self, call: Validated, level: ApprovalRequirement, after: &[Mark]) -> Settled {
+        let raw = call.raw().clone();
+        let call = match self.approve(call, level).await {
+            Ok(call) => call,
+            Err(outcome) => return self.done(&raw, outcome),
+        };
+        let held = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return self.done(&raw, Outcome::cancelled()),
+            held = self.gate.alone() => held,
+        };
+        self.start(&call, after);
+        let outcome = self.run(&call).await;
+        drop(held);
+        self.done(&raw, outcome)
+    }
+
+    /// Runs calls at the same time. They start in order; each fills the slot of its own index. Their ends are logged in
+    /// reverse order, so that a host that pairs starts and ends by a stack pairs them rightly.
+    async fn parallel(&self, calls: Vec<Planned>, after: &[Mark]) -> Vec<Settled> {
+        let raws: Vec<Raw> = calls.iter().map(|call| call.raw().clone()).collect();
+        let held = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => None,
+            held = self.gate.shared() => Some(held),
+        };
+        let mut slots: Vec<Option<Outcome>> = raws.iter().map(|_| None).collect();
+        if held.is_some() {
+            let running: FuturesUnordered<_> =
+                calls.into_iter().enumerate().map(|(index, call)| self.one_of_many(index, call, after)).collect();
+            let mut running = running;
+            while let Some((index, outcome)) = running.next().await {
+                slots[index] = Some(outcome);
+            }
+        }
+        drop(held);
+        let mut settled: Vec<Settled> = raws
+            .iter()
+            .zip(slots)
+            .rev()
+            .map(|(raw, outcome)| self.done(raw, outcome.unwrap_or_else(Outcome::cancelled)))
+            .collect();
+        settled.reverse();
+        settled
+    }
+
+    async fn one_of_many(&self, index: usize, call: Planned, after: &[Mark]) -> (usize, Outcome) {
+        let outcome = match call {
+            Planned::Refused { refusal, .. } => Outcome::failed(refusal.reason),
+            Planned::Ready { call, level } => match self.approve(*call, level).await {
+                Err(outcome) => outcome,
+                Ok(call) => {
+                    self.start(&call, after);
+                    self.run(&call).await
+                }
+            },
+        };
+        (index, outcome)
+    }
+
+    /// Asks whoever must be asked. The error is what a call comes to that may not run.
+    async fn approve(&self, call: Validated, level: ApprovalRequirement) -> Result<Approved, Outcome> {
         if self.cancel.is_cancelled() {
-            return Err(self.cancelled(call.raw()));
+            return Err(Outcome::cancelled());
         }
         let decision = if level == ApprovalRequirement::Auto {
             approved(Decider::Level)
         } else {
             let question = question(&call, level);
-            self.log.push(call.raw().lane().clone(), EventKind::ApprovalAsked, Vec::new());
+            self.note(call.raw(), EventKind::ApprovalAsked);
             let decision = AssertUnwindSafe(self.policies.approval.decide(&question)).catch_unwind();
             let decided = tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return Err(self.cancelled(call.raw())),
+                () = self.cancel.cancelled() => return Err(Outcome::cancelled()),
                 decided = decision => decided,
             };
             // A policy that panics has not approved anything.
             let decision = decided.unwrap_or_else(|_| denied(Decider::NoChannel));
             let word = if decision.approved { "approved" } else { "denied" };
-            let kind = EventKind::ApprovalDecided { decision: word, by: decision.by.as_str() };
-            self.log.push(call.raw().lane().clone(), kind, Vec::new());
+            self.note(call.raw(), EventKind::ApprovalDecided { decision: word, by: decision.by.as_str() });
             decision
         };
         call.approved(level, decision.clone()).map_err(|call| {
-            self.note_refused(call.raw());
-            self.done(call.raw(), denial(call.tool().name.as_str(), level, &decision), true)
+            self.note(call.raw(), EventKind::Refused { stage: Stage::Approval.as_str() });
+            Outcome::failed(denial(call.tool().name.as_str(), level, &decision))
         })
     }
 
-    async fn run(&self, call: Approved, after: Option<Mark>) -> Settled {
-        self.log.push(call.raw().lane().clone(), EventKind::Started, after.into_iter().collect());
+    fn start(&self, call: &Approved, after: &[Mark]) {
+        self.log.push(call.raw().lane().clone(), EventKind::Started, after.to_vec());
+    }
+
+    async fn run(&self, call: &Approved) -> Outcome {
         let context = RunContext { call_id: call.raw().id().to_owned(), cancel: self.cancel.child_token() };
-        let work = AssertUnwindSafe(self.dispatcher.run(&call, &context)).catch_unwind();
+        let work = AssertUnwindSafe(self.dispatcher.run(call, &context)).catch_unwind();
         let outcome = match call.tool().interrupt {
             InterruptBehaviour::Finish => Some(work.await),
             InterruptBehaviour::Cancel => tokio::select! {
@@ -83,41 +167,31 @@ impl Executor<'_> {
             },
         };
         match outcome {
-            None | Some(Ok(Err(ToolError::Cancelled))) => self.cancelled(call.raw()),
+            None | Some(Ok(Err(ToolError::Cancelled))) => Outcome::cancelled(),
             Some(Ok(Ok(output))) => {
                 let is_error = output.is_error;
-                let content = self.policies.results.shape(output);
-                self.done(call.raw(), content, is_error)
+                Outcome { content: self.policies.results.shape(output), is_error, cancelled: false }
             }
             Some(Ok(Err(error))) => {
-                let content = self.policies.results.shape(ToolOutput::failed(format!("Error: {error}")));
-                self.done(call.raw(), content, true)
+                Outcome::failed(self.policies.results.shape(ToolOutput::failed(format!("Error: {error}"))))
             }
-            Some(Err(_)) => self.done(
-                call.raw(),
-                format!(
-                    "Error: the tool {:?} failed inside and was stopped. Other tools still work; try another way",
-                    call.tool().name
-                ),
-                true,
-            ),
+            Some(Err(_)) => Outcome::failed(format!(
+                "Error: the tool {:?} failed inside and was stopped. Other tools still work; try another way",
+                call.tool().name
+            )),
         }
     }
 
-    fn note_refused(&self, call: &Raw) {
-        let kind = EventKind::Refused { stage: Stage::Approval.as_str() };
+    fn done(&self, call: &Raw, outcome: Outcome) -> Settled {
+        if outcome.cancelled {
+            self.note(call, EventKind::Cancelled);
+        }
+        self.note(call, EventKind::Settled { is_error: outcome.is_error });
+        Settled::new(call.id(), outcome.content, outcome.is_error)
+    }
+
+    fn note(&self, call: &Raw, kind: EventKind) {
         self.log.push(call.lane().clone(), kind, Vec::new());
-    }
-
-    /// The result of a call that was cancelled.
-    fn cancelled(&self, call: &Raw) -> Settled {
-        self.log.push(call.lane().clone(), EventKind::Cancelled, Vec::new());
-        self.done(call, ToolError::Cancelled.to_string(), true)
-    }
-
-    fn done(&self, call: &Raw, content: String, is_error: bool) -> Settled {
-        self.log.push(call.lane().clone(), EventKind::Settled { is_error }, Vec::new());
-        Settled::new(call.id(), content, is_error)
     }
 }
 

@@ -8,11 +8,14 @@
 //! Each stage consumes the type before it, and the constructors are private to this module: a call that skipped a stage
 //! cannot be written down. A refusal at any stage is a result like any other: it answers the call, and says what to do.
 //!
-//! Planning ([`plan`]) takes every call of a turn up to `Validated` before anything runs; execution ([`execute`]) asks,
-//! runs and settles in call order.
+//! Planning ([`plan`]) takes every call of a turn up to `Validated` before anything runs. The calls are then put into
+//! batches ([`batch`]); execution ([`execute`]) asks, passes the [`gate`], runs and settles. Results go back in call order,
+//! whatever order they came in.
 
+pub mod batch;
 pub mod call;
 pub mod execute;
+pub mod gate;
 pub mod plan;
 pub mod policy;
 mod shape;

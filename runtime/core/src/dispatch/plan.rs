@@ -28,6 +28,16 @@ pub enum Planned {
     },
 }
 
+impl Planned {
+    /// The call as it came.
+    pub fn raw(&self) -> &Raw {
+        match self {
+            Planned::Ready { call, .. } => call.raw(),
+            Planned::Refused { call, .. } => call,
+        }
+    }
+}
+
 /// What planning reads.
 pub struct Planner<'a> {
     /// The tools.

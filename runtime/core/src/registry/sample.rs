@@ -50,6 +50,7 @@ fn read(tool: &dyn ToolSpec, name: String, origin: Origin) -> ToolMetadata {
         requirement: capabilities.approval_requirement(),
         read_only: capabilities.is_read_only(),
         supports_parallel: tool.supports_parallel(),
+        interactive: tool.is_interactive(),
         destructive: tool.is_destructive(),
         interrupt: tool.interrupt_behaviour(),
         exposure: tool.exposure(),

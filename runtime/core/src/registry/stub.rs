@@ -38,6 +38,7 @@ pub fn place(tool: &Sampled, taken: &BTreeMap<String, Arc<ToolMetadata>>) -> Too
         requirement: ApprovalRequirement::Auto,
         read_only: true,
         supports_parallel: false,
+        interactive: false,
         destructive: false,
         interrupt: InterruptBehaviour::Cancel,
         exposure: Exposure::Always,

@@ -2,7 +2,8 @@
 //!
 //! 1. Encode the conversation and ask for a turn ([`receive`]).
 //! 2. Put the turn into the history, and each of its calls on the list of open calls.
-//! 3. Plan every call, then settle them in call order; each settled call leaves the list and enters the history.
+//! 3. Plan every call, then settle them batch by batch; each settled call leaves the list and enters the history, in call
+//!    order.
 //! 4. Again, until a turn has no calls.
 //!
 //! The list of open calls is what makes pairing hold whatever happens: a run that is cancelled settles it, and a run
@@ -14,7 +15,9 @@ mod receive;
 mod tests;
 
 use crate::contract::{InvokedBy, MetadataSnapshot, ToolDispatcher, ToolInvocation};
+use crate::dispatch::batch::partition;
 use crate::dispatch::execute::{Executor, abandoned};
+use crate::dispatch::gate::Gate;
 use crate::dispatch::plan::Planner;
 use crate::dispatch::{Planned, Policies, Raw, Settled};
 use crate::event::{EventKind, EventLog, Lane, Mark, SCHEMA_VERSION};
@@ -134,6 +137,7 @@ pub struct Session {
     dispatcher: Arc<dyn ToolDispatcher>,
     policies: Policies,
     log: EventLog,
+    gate: Gate,
     observer: Arc<dyn TurnObserver>,
     conversation: Conversation,
     /// Calls that are in the history and have no result yet, in order.
@@ -176,6 +180,7 @@ impl Session {
             dispatcher,
             policies,
             log,
+            gate: Gate::default(),
             observer,
             conversation,
             open: VecDeque::new(),
@@ -257,18 +262,24 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Vec<Mark> {
         let calls = self.take_in(turn);
-        let planner =
-            Planner { dispatcher: self.dispatcher.as_ref(), snapshot, policies: &self.policies, log: &self.log, stop };
+        // Handles of their own, so that each result can enter the history as soon as it is there.
+        let (dispatcher, policies) = (Arc::clone(&self.dispatcher), self.policies.clone());
+        let (log, gate) = (self.log.clone(), self.gate.clone());
+        let planner = Planner { dispatcher: dispatcher.as_ref(), snapshot, policies: &policies, log: &log, stop };
         let planned: Vec<Planned> = calls.iter().cloned().map(|call| planner.plan(call)).collect();
+        let executor =
+            Executor { dispatcher: dispatcher.as_ref(), policies: &policies, log: &log, gate: &gate, cancel };
         let mut marks = Vec::new();
-        let mut before: Option<Mark> = None;
-        for (call, planned) in calls.iter().zip(planned) {
-            let executor =
-                Executor { dispatcher: self.dispatcher.as_ref(), policies: &self.policies, log: &self.log, cancel };
-            let settled = executor.settle(planned, before.take()).await;
-            self.answer(settled);
-            before = self.log.last(call.lane());
-            marks.extend(before.clone());
+        let mut before: Vec<Mark> = Vec::new();
+        for batch in partition(planned) {
+            let mut ends = Vec::new();
+            for settled in executor.settle(batch, &before).await {
+                let call = calls.iter().find(|call| call.id() == settled.call_id());
+                ends.extend(call.and_then(|call| log.last(call.lane())));
+                self.answer(settled);
+            }
+            marks.extend(ends.iter().cloned());
+            before = ends;
         }
         marks
     }

@@ -96,6 +96,7 @@ struct Probe {
     name: &'static str,
     capabilities: CapabilitySet,
     runs: Arc<AtomicUsize>,
+    together: Arc<tokio::sync::Barrier>,
 }
 
 impl Tool for Probe {
@@ -115,6 +116,10 @@ impl Tool for Probe {
                 "hang" => std::future::pending().await,
                 "panic" => panic!("planted"),
                 "yield" => tokio::task::yield_now().await,
+                // Ends only when two calls are here at the same time.
+                "meet" => {
+                    self.together.wait().await;
+                }
                 _ => {}
             }
             Ok(ToolOutput::ok(format!("did {}", input["do"])))
@@ -125,6 +130,9 @@ impl Tool for Probe {
 impl ToolSpec for Probe {
     fn capabilities(&self) -> CapabilitySet {
         self.capabilities
+    }
+    fn supports_parallel(&self) -> bool {
+        self.name == "look"
     }
 }
 
@@ -137,9 +145,11 @@ struct Fixture {
 fn fixture(responses: &[String], approval: impl ApprovalPolicy + 'static) -> Fixture {
     let script = Script::new(responses);
     let runs = Arc::new(AtomicUsize::new(0));
+    let together = Arc::new(tokio::sync::Barrier::new(2));
     let probe = |name, capability| {
-        let capabilities = CapabilitySet::of(&[capability]);
-        Arc::new(Probe { name, capabilities, runs: Arc::clone(&runs) }) as Arc<dyn ToolSpec>
+        let (capabilities, runs, together) =
+            (CapabilitySet::of(&[capability]), Arc::clone(&runs), Arc::clone(&together));
+        Arc::new(Probe { name, capabilities, runs, together }) as Arc<dyn ToolSpec>
     };
     let registry = Registry::new([
         probe("look", Capability::ReadOnly),
@@ -336,8 +346,8 @@ fn a_model_that_never_stops_calling_meets_the_limit_of_turns() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_a_hanging_call_answers_every_call() {
-    let calls = call(&[("a", "look", OK), ("h", "look", r#"{"do":"hang"}"#), ("z", "look", OK)]);
-    let mut fixture = fixture(&[calls], NoChannel);
+    let calls = call(&[("a", "look", OK), ("h", "exec", r#"{"do":"hang"}"#), ("z", "look", OK)]);
+    let mut fixture = fixture(&[calls], Unattended);
     let cancel = CancellationToken::new();
     let runs = Arc::clone(&fixture.runs);
     let stop = cancel.clone();
@@ -398,4 +408,75 @@ async fn the_log_of_one_script_is_the_same_every_time() {
     }
     assert_eq!(logs[0], logs[1]);
     assert!(logs[0].contains(r#""lane":"call:b","n":0,"after":[["session",2]],"event":"received""#), "{}", logs[0]);
+}
+
+const MEET: &str = r#"{"do":"meet"}"#;
+
+#[test]
+fn parallel_calls_overlap_and_answer_in_call_order() {
+    // Neither could end alone: the barrier needs both.
+    let calls = call(&[("a", "look", MEET), ("b", "look", MEET)]);
+    assert_eq!(check(&[calls, say("")], NoChannel, &["a ok", "b ok"]).1, 2);
+}
+
+#[test]
+fn one_failure_stays_in_its_slot() {
+    let calls = call(&[("a", "look", MEET), ("p", "look", r#"{"do":"panic"}"#), ("b", "look", MEET)]);
+    check(&[calls, say("")], NoChannel, &["a ok", "p failed", "b ok"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_serial_call_overlaps_with_nothing() {
+    // Were `exec` to overlap with either, two calls would meet and the run would end.
+    let calls = call(&[("a", "look", MEET), ("x", "exec", MEET), ("b", "look", MEET)]);
+    let mut fixture = fixture(&[calls, say("")], Unattended);
+    let cancel = CancellationToken::new();
+    let run = fixture.session.run("go", &cancel);
+    let ended = tokio::time::timeout(Duration::from_secs(3600), run).await;
+    assert!(ended.is_err(), "the calls met");
+    assert_eq!(fixture.runs.load(Ordering::Relaxed), 1, "only the first call may have started");
+    assert_paired(fixture.session.conversation());
+}
+
+/// Notes the calls' starts and ends in the order in which a host sees them.
+#[derive(Default)]
+struct Host(Mutex<Vec<String>>);
+
+impl crate::event::EventSink for Host {
+    fn event(&self, event: &crate::event::Event) {
+        let word = match event.kind {
+            EventKind::Started => "start",
+            EventKind::Settled { .. } => "end",
+            _ => return,
+        };
+        self.0.lock().unwrap().push(format!("{word} {}", event.lane));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_pairs_ends_by_stack_sees_them_in_reverse() {
+    let calls = call(&[("a", "look", MEET), ("b", "look", MEET), ("x", "exec", OK)]);
+    let mut fixture = fixture(&[calls, say("")], Unattended);
+    let host = Arc::new(Host::default());
+    fixture.session.log = EventLog::new(Some(Arc::clone(&host) as Arc<dyn crate::event::EventSink>));
+    fixture.session.run("go", &CancellationToken::new()).await;
+    let seen = host.0.lock().unwrap().join(", ");
+    assert_eq!(seen, "start call:a, start call:b, end call:b, end call:a, start call:x, end call:x");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_a_batch_answers_all_of_it() {
+    let hang = r#"{"do":"hang"}"#;
+    let mut fixture = fixture(&[call(&[("a", "look", hang), ("b", "look", OK), ("c", "look", hang)])], NoChannel);
+    let (cancel, runs) = (CancellationToken::new(), Arc::clone(&fixture.runs));
+    let stop = cancel.clone();
+    tokio::spawn(async move {
+        while runs.load(Ordering::Relaxed) < 3 {
+            tokio::task::yield_now().await;
+        }
+        stop.cancel();
+    });
+    assert_eq!(fixture.session.run("go", &cancel).await, Outcome::Cancelled);
+    let found = results(fixture.session.conversation());
+    assert!(found[0].starts_with("a failed") && found[1].starts_with("b ok") && found[2].starts_with("c failed"));
 }
