@@ -1,17 +1,74 @@
 //! What a run is given and what it gives back.
 
+use super::BoxFuture;
 use serde_json::{Map, Value};
+use std::{fmt, sync::Arc};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 /// What a tool is told about the run it is in. Everything else (a workspace, a fetcher) is handed to a tool when it is
 /// built; there is no context that knows everything.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RunContext {
     /// The id of the call.
     pub call_id: String,
     /// Cancelled when the call must end. A tool ends its work, its processes included, before it returns.
     pub cancel: CancellationToken,
+    inner: Option<Arc<dyn CallTools>>,
+}
+
+impl RunContext {
+    /// A run that cannot call tools.
+    pub fn new(call_id: impl Into<String>, cancel: CancellationToken) -> Self {
+        RunContext { call_id: call_id.into(), cancel, inner: None }
+    }
+
+    /// The run with a way to call tools.
+    #[must_use]
+    pub fn with_tools(self, inner: Arc<dyn CallTools>) -> Self {
+        RunContext { inner: Some(inner), ..self }
+    }
+
+    /// Calls tools from within the run. Each inner call passes every stage by itself and gets one result; the results are
+    /// in the order of the calls.
+    pub async fn call_tools(&self, calls: Vec<InnerCall>) -> Result<Vec<InnerResult>, ToolError> {
+        match &self.inner {
+            Some(inner) => Ok(inner.call_tools(calls).await),
+            None => {
+                Err(ToolError::Unavailable("tools cannot be called from here; make the calls one by one".to_owned()))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for RunContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunContext").field("call_id", &self.call_id).finish_non_exhaustive()
+    }
+}
+
+/// The slot as seen from within a run.
+pub trait CallTools: Send + Sync {
+    /// Takes the calls through every stage; one result for each, in order.
+    fn call_tools(&self, calls: Vec<InnerCall>) -> BoxFuture<'_, Vec<InnerResult>>;
+}
+
+/// A call that a tool makes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InnerCall {
+    /// The tool.
+    pub tool: String,
+    /// Its input.
+    pub input: Value,
+}
+
+/// What an inner call came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InnerResult {
+    /// What the model would read.
+    pub content: String,
+    /// Whether it failed.
+    pub is_error: bool,
 }
 
 /// What a tool gives back.

@@ -6,7 +6,8 @@
 
 use super::batch::Batch;
 use super::call::{Approved, Raw, Settled, Stage, Validated};
-use super::gate::Gate;
+use super::gate::{Gate, Held};
+use super::nested::{Nested, Share};
 use super::plan::Planned;
 use super::policy::Policies;
 use crate::approval::{ApprovalDecision, ApprovalQuestion, Decider, approved, denied};
@@ -15,21 +16,48 @@ use crate::contract::{
 };
 use crate::event::{EventKind, EventLog, Mark};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
-use std::panic::AssertUnwindSafe;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
-/// What execution needs.
-pub struct Executor<'a> {
+/// What execution needs. Clones share it.
+#[derive(Clone)]
+pub struct Executor {
     /// The tools.
-    pub dispatcher: &'a dyn ToolDispatcher,
+    pub dispatcher: Arc<dyn ToolDispatcher>,
     /// What the stages consult.
-    pub policies: &'a Policies,
+    pub policies: Policies,
     /// Where it is logged.
-    pub log: &'a EventLog,
+    pub log: EventLog,
     /// What keeps calls apart that may not overlap.
-    pub gate: &'a Gate,
+    pub gate: Passage,
     /// Ends whatever runs.
-    pub cancel: &'a CancellationToken,
+    pub cancel: CancellationToken,
+}
+
+/// How calls pass the gate.
+#[derive(Clone, Debug)]
+pub enum Passage {
+    /// They take it.
+    Take(Gate),
+    /// They are made by a call that holds it already, so they do not take it again: a queued call between the two would
+    /// wait for the outer one, and the inner one for the queued one.
+    Inside,
+}
+
+impl Passage {
+    async fn shared(&self) -> Option<Held> {
+        match self {
+            Passage::Take(gate) => Some(gate.shared().await),
+            Passage::Inside => None,
+        }
+    }
+
+    async fn alone(&self) -> Option<Held> {
+        match self {
+            Passage::Take(gate) => Some(gate.alone().await),
+            Passage::Inside => None,
+        }
+    }
 }
 
 /// What a call came to, before it is settled.
@@ -49,7 +77,7 @@ impl Outcome {
     }
 }
 
-impl Executor<'_> {
+impl Executor {
     /// Settles a batch; the results are in call order. `after` are the events that its calls must follow: the ends of the
     /// batch before it.
     pub async fn settle(&self, batch: Batch, after: &[Mark]) -> Vec<Settled> {
@@ -74,7 +102,7 @@ impl Executor<'_> {
             held = self.gate.alone() => held,
         };
         self.start(&call, after);
-        let outcome = self.run(&call).await;
+        let outcome = self.run(&call, Share::Alone).await;
         drop(held);
         self.done(&raw, outcome)
     }
@@ -115,7 +143,7 @@ impl Executor<'_> {
                 Err(outcome) => outcome,
                 Ok(call) => {
                     self.start(&call, after);
-                    self.run(&call).await
+                    self.run(&call, Share::Together).await
                 }
             },
         };
@@ -154,8 +182,10 @@ impl Executor<'_> {
         self.log.push(call.raw().lane().clone(), EventKind::Started, after.to_vec());
     }
 
-    async fn run(&self, call: &Approved) -> Outcome {
-        let context = RunContext { call_id: call.raw().id().to_owned(), cancel: self.cancel.child_token() };
+    async fn run(&self, call: &Approved, share: Share) -> Outcome {
+        let cancel = self.cancel.child_token();
+        let inner = Nested::new(self, call.raw(), share, cancel.clone());
+        let context = RunContext::new(call.raw().id(), cancel).with_tools(Arc::new(inner));
         let work = AssertUnwindSafe(self.dispatcher.run(call, &context)).catch_unwind();
         let outcome = match call.tool().interrupt {
             InterruptBehaviour::Finish => Some(work.await),

@@ -16,6 +16,7 @@ pub mod batch;
 pub mod call;
 pub mod execute;
 pub mod gate;
+pub mod nested;
 pub mod plan;
 pub mod policy;
 mod shape;

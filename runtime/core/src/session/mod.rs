@@ -16,7 +16,7 @@ mod tests;
 
 use crate::contract::{InvokedBy, MetadataSnapshot, ToolDispatcher, ToolInvocation};
 use crate::dispatch::batch::partition;
-use crate::dispatch::execute::{Executor, abandoned};
+use crate::dispatch::execute::{Executor, Passage, abandoned};
 use crate::dispatch::gate::Gate;
 use crate::dispatch::plan::Planner;
 use crate::dispatch::{Planned, Policies, Raw, Settled};
@@ -262,20 +262,29 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Vec<Mark> {
         let calls = self.take_in(turn);
-        // Handles of their own, so that each result can enter the history as soon as it is there.
-        let (dispatcher, policies) = (Arc::clone(&self.dispatcher), self.policies.clone());
-        let (log, gate) = (self.log.clone(), self.gate.clone());
-        let planner = Planner { dispatcher: dispatcher.as_ref(), snapshot, policies: &policies, log: &log, stop };
+        // Handles of its own, so that each result can enter the history as soon as it is there.
+        let executor = Executor {
+            dispatcher: Arc::clone(&self.dispatcher),
+            policies: self.policies.clone(),
+            log: self.log.clone(),
+            gate: Passage::Take(self.gate.clone()),
+            cancel: cancel.clone(),
+        };
+        let planner = Planner {
+            dispatcher: executor.dispatcher.as_ref(),
+            snapshot,
+            policies: &executor.policies,
+            log: &executor.log,
+            stop,
+        };
         let planned: Vec<Planned> = calls.iter().cloned().map(|call| planner.plan(call)).collect();
-        let executor =
-            Executor { dispatcher: dispatcher.as_ref(), policies: &policies, log: &log, gate: &gate, cancel };
         let mut marks = Vec::new();
         let mut before: Vec<Mark> = Vec::new();
         for batch in partition(planned) {
             let mut ends = Vec::new();
             for settled in executor.settle(batch, &before).await {
                 let call = calls.iter().find(|call| call.id() == settled.call_id());
-                ends.extend(call.and_then(|call| log.last(call.lane())));
+                ends.extend(call.and_then(|call| executor.log.last(call.lane())));
                 self.answer(settled);
             }
             marks.extend(ends.iter().cloned());

@@ -3,7 +3,9 @@
 use super::*;
 use crate::approval::{ApprovalChannel, ApprovalPolicy, ApprovalQuestion, NoChannel};
 use crate::approval::{AskPerson, DenyAll, PassSuggested, PersonAnswer, Unattended};
-use crate::contract::{BoxFuture, Capability, CapabilitySet, RunContext, Tool, ToolError, ToolOutput, ToolSpec};
+use crate::contract::{
+    BoxFuture, Capability, CapabilitySet, InnerCall, RunContext, Tool, ToolError, ToolOutput, ToolSpec,
+};
 use crate::registry::Registry;
 use crate::transport::{Connector, Endpoint, HttpLimits, Io};
 use futures_util::FutureExt;
@@ -109,9 +111,15 @@ impl Tool for Probe {
     fn input_schema(&self) -> Value {
         json!({"type": "object", "properties": {"do": {"type": "string"}}, "required": ["do"], "additionalProperties": false})
     }
-    fn run<'a>(&'a self, input: &'a Value, _: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             self.runs.fetch_add(1, Ordering::Relaxed);
+            // "nest:TOOL:WHAT": calls the tool twice from within.
+            if let Some((tool, what)) = input["do"].as_str().and_then(|d| d.strip_prefix("nest:")?.split_once(':')) {
+                let call = InnerCall { tool: tool.into(), input: json!({"do": what}) };
+                let results = run.call_tools(vec![call.clone(), call]).await?;
+                return Ok(ToolOutput::ok(results.into_iter().map(|r| r.content).collect::<Vec<_>>().join(" | ")));
+            }
             match input["do"].as_str().unwrap_or_default() {
                 "hang" => std::future::pending().await,
                 "panic" => panic!("planted"),
@@ -479,4 +487,25 @@ async fn cancelling_a_batch_answers_all_of_it() {
     assert_eq!(fixture.session.run("go", &cancel).await, Outcome::Cancelled);
     let found = results(fixture.session.conversation());
     assert!(found[0].starts_with("a failed") && found[1].starts_with("b ok") && found[2].starts_with("c failed"));
+}
+
+#[test]
+fn inner_calls_skip_the_gate_that_their_outer_call_holds() {
+    // The outer call is serial and holds the gate alone; its inner calls still overlap with each other.
+    let calls = call(&[("x", "exec", r#"{"do":"nest:look:meet"}"#)]);
+    assert_eq!(check(&[calls, say("")], Unattended, &["x ok did \"meet\" | did \"meet\""]).1, 3);
+}
+
+#[test]
+fn inner_calls_are_governed_as_what_they_are() {
+    let calls = call(&[("l", "look", r#"{"do":"nest:exec:it"}"#), ("w", "write", r#"{"do":"nest:exec:it"}"#)]);
+    let expect = ["l ok \"exec\" must run by itself", "w ok the call of \"exec\" was not run: it requires approval"];
+    assert_eq!(check(&[calls, say("")], PassSuggested(NoChannel), &expect).1, 2);
+}
+
+#[test]
+fn an_inner_call_cannot_call_tools() {
+    let calls = call(&[("x", "exec", r#"{"do":"nest:exec:nest:look:it"}"#)]);
+    let expect = ["x ok a call that a tool makes cannot call tools itself"];
+    assert_eq!(check(&[calls, say("")], Unattended, &expect).1, 3);
 }

@@ -1,0 +1,119 @@
+//! Calls made by a tool while it runs.
+//!
+//! An inner call is a call like any other: it passes every stage and is governed as what it is, whoever makes it. It skips
+//! the gate, which its outer call holds. If the outer call shares the gate, only calls that may share it are let in.
+
+use super::batch::{Batch, partition};
+use super::call::{Raw, Refusal, Stage};
+use super::execute::{Executor, Passage};
+use super::plan::{Planned, Planner};
+use crate::contract::{BoxFuture, CallTools, InnerCall, InnerResult, InvokedBy, ToolInvocation};
+use crate::event::{EventKind, Lane, Mark};
+use slot_wire::{RawCall, StopReason};
+use tokio_util::sync::CancellationToken;
+
+/// How the outer call holds the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Together with others.
+    Together,
+    /// Alone.
+    Alone,
+}
+
+/// The most inner calls of one call to [`CallTools::call_tools`].
+const MOST_CALLS: usize = 64;
+
+/// The slot from within one call.
+pub struct Nested {
+    executor: Executor,
+    outer: Raw,
+    share: Share,
+    /// An inner call cannot call tools in its turn.
+    allowed: bool,
+}
+
+impl Nested {
+    /// The slot from within `outer`, which holds the gate as `share` says and ends with `cancel`.
+    pub fn new(executor: &Executor, outer: &Raw, share: Share, cancel: CancellationToken) -> Self {
+        let allowed = matches!(executor.gate, Passage::Take(_));
+        let executor = Executor { gate: Passage::Inside, cancel, ..executor.clone() };
+        Nested { executor, outer: outer.clone(), share, allowed }
+    }
+
+    async fn settle(&self, calls: Vec<InnerCall>) -> Vec<InnerResult> {
+        if !self.allowed || calls.len() > MOST_CALLS {
+            let reason = if self.allowed {
+                format!("at most {MOST_CALLS} calls can be made at once; nothing was run. Make fewer")
+            } else {
+                "a call that a tool makes cannot call tools itself; nothing was run. Make the calls directly".to_owned()
+            };
+            return calls.iter().map(|_| InnerResult { content: reason.clone(), is_error: true }).collect();
+        }
+        let snapshot = self.executor.dispatcher.snapshot();
+        let planner = Planner {
+            dispatcher: self.executor.dispatcher.as_ref(),
+            snapshot: &snapshot,
+            policies: &self.executor.policies,
+            log: &self.executor.log,
+            stop: &StopReason::ToolCalls,
+        };
+        let planned = calls.into_iter().enumerate().map(|(index, call)| planner.plan(self.raw(index, call))).collect();
+        let mut results = Vec::new();
+        let mut before: Vec<Mark> = Vec::new();
+        for batch in partition(planned) {
+            let batch = self.admit(batch);
+            let lanes: Vec<Lane> = lanes(&batch);
+            for settled in self.executor.settle(batch, &before).await {
+                results.push(InnerResult { content: settled.content().to_owned(), is_error: settled.is_error() });
+            }
+            before = lanes.iter().filter_map(|lane| self.executor.log.last(lane)).collect();
+        }
+        results
+    }
+
+    fn raw(&self, index: usize, call: InnerCall) -> Raw {
+        let id = format!("{}/{index}", self.outer.id());
+        let lane = match self.outer.lane() {
+            Lane::Call { turn, index: outer, .. } => Lane::Call { turn: *turn, index: *outer, id: id.clone() },
+            Lane::Session => Lane::Session,
+        };
+        let after = self.executor.log.last(self.outer.lane()).into_iter().collect();
+        self.executor.log.push(lane.clone(), EventKind::Received { tool: call.tool.clone() }, after);
+        let invoked_by = InvokedBy::Tool { call_id: self.outer.id().to_owned() };
+        let call = RawCall { id, name: call.tool, arguments: call.input.to_string() };
+        Raw::new(ToolInvocation { call, index, invoked_by }, lane)
+    }
+
+    /// Lets in only what may overlap with the calls that share the gate with the outer one.
+    fn admit(&self, batch: Batch) -> Batch {
+        match batch {
+            Batch::Serial(Planned::Ready { call, .. }) if self.share == Share::Together => {
+                let reason = format!(
+                    "{:?} must run by itself, and the calling tool runs beside others; it was not run. Call it directly",
+                    call.tool().name
+                );
+                self.executor.log.push(
+                    call.raw().lane().clone(),
+                    EventKind::Refused { stage: Stage::Run.as_str() },
+                    Vec::new(),
+                );
+                Batch::Serial(Planned::Refused { call: call.raw().clone(), refusal: Refusal::new(Stage::Run, reason) })
+            }
+            batch => batch,
+        }
+    }
+}
+
+fn lanes(batch: &Batch) -> Vec<Lane> {
+    match batch {
+        Batch::Serial(call) => vec![call.raw().lane().clone()],
+        Batch::Parallel(calls) => calls.iter().map(|call| call.raw().lane().clone()).collect(),
+    }
+}
+
+impl CallTools for Nested {
+    fn call_tools(&self, calls: Vec<InnerCall>) -> BoxFuture<'_, Vec<InnerResult>> {
+        Box::pin(self.settle(calls))
+    }
+}
