@@ -1,0 +1,7 @@
+//! OpenAI Chat Completions.
+
+mod encode;
+mod parse;
+
+pub use encode::{encode, error};
+pub use parse::parse;

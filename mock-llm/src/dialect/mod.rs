@@ -1,0 +1,103 @@
+//! Dialects: how a turn is said and how a request is read, one module each.
+//!
+//! Nothing here is shared with the decoders of any runtime under test: the encoders are written from the providers'
+//! formats alone, so that each side checks the other.
+
+pub mod chat;
+mod raw;
+
+use crate::turn::ModelTurn;
+use serde::{Deserialize, Serialize};
+use slot_oracles::trace::WireRequest;
+use std::ops::Range;
+
+/// A provider's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dialect {
+    /// OpenAI Chat Completions.
+    Chat,
+}
+
+/// An encoded response body.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Encoded {
+    /// The bytes, before any transfer encoding.
+    pub bytes: Vec<u8>,
+    /// The SSE frames; empty when the body is one JSON document.
+    pub frames: Vec<Range<usize>>,
+    /// Whether the body is an event stream.
+    pub stream: bool,
+}
+
+/// What a request asks of the response's form.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Form {
+    /// Whether the response is streamed.
+    pub stream: bool,
+    /// Whether a stream reports usage.
+    pub usage: bool,
+    /// The model's name, echoed.
+    pub model: String,
+}
+
+/// A request as read, without a judgement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parsed {
+    /// The facts for the trace. `index` and `turn` are not known yet.
+    pub request: WireRequest,
+    /// The form of the response it asks for.
+    pub form: Form,
+    /// Parts that the dialect does not know, each in a few words.
+    pub problems: Vec<String>,
+}
+
+/// Why a body is no request of its dialect, as a provider would say it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the body is no {dialect} request: {problem}")]
+pub struct ParseError {
+    /// The dialect's name.
+    pub dialect: &'static str,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl Dialect {
+    /// The name used in traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Chat => "chat",
+        }
+    }
+
+    /// The dialect whose endpoint `path` is, whatever stands before it.
+    pub fn of_path(path: &str) -> Option<Dialect> {
+        let path = path.split('?').next().unwrap_or_default();
+        path.ends_with("/chat/completions").then_some(Dialect::Chat)
+    }
+
+    /// Reads a request body.
+    ///
+    /// # Errors
+    ///
+    /// When the body is no JSON object with a list of messages.
+    pub fn parse(self, body: &[u8]) -> Result<Parsed, ParseError> {
+        match self {
+            Dialect::Chat => chat::parse(body),
+        }
+    }
+
+    /// Encodes a turn.
+    pub fn encode(self, turn: &ModelTurn, form: &Form) -> Encoded {
+        match self {
+            Dialect::Chat => chat::encode(turn, form),
+        }
+    }
+
+    /// An error body in the provider's shape.
+    pub fn error(self, status: u16, kind: &str, message: &str) -> Vec<u8> {
+        match self {
+            Dialect::Chat => chat::error(status, kind, message),
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! Decides what answers a request: routes it, reads it, judges it, finds its turn, and remembers all of it.
+//!
+//! No I/O happens here and no lock is held across an await; the connection asks, and writes what it is given.
+
+use crate::binding::{self, Binding, Bound, Folders, UnboundOp};
+use crate::dialect::{Dialect, Form, Parsed};
+use crate::http::{Incoming, Rendered, response};
+use crate::journal::{Event, Journal, JournalMode, Kind, Raw, RequestRecord};
+use crate::judge::{self, Objection, Prompt};
+use crate::plan::Plan;
+use crate::report::Report;
+use crate::script::{Delivery, End, Op, Script, Turn};
+use crate::side::SideTraffic;
+use crate::state::{self, Answered, State, Step};
+use crate::turn::ModelTurn;
+use serde_json::json;
+use slot_oracles::trace::{ServedCall, ServedTurn, WireRequest};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// Most rendered responses that are kept for re-serving; past it they are made again, with the same bytes.
+const MOST_RENDERED: usize = 1_024;
+
+/// What a host sets beside the script.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Tools for abstract operations, before any search.
+    pub binding: Binding,
+    /// What `$WORKSPACE`, `$OUTSIDE` and `$HOME` stand for.
+    pub folders: Folders,
+    /// What is answered apart from the script.
+    pub side: Vec<SideTraffic>,
+    /// Answers a request that a provider would refuse with the provider's own error. Off by default: the oracles
+    /// judge, and the run goes on to show what else is wrong.
+    pub strict: bool,
+    /// How much of the wire is remembered.
+    pub journal: JournalMode,
+}
+
+/// What a connection is to write.
+pub(crate) struct Answer {
+    /// Number of the request.
+    pub request: u64,
+    /// The bytes and their writes.
+    pub rendered: Arc<Rendered>,
+    /// The gate that must be open first.
+    pub gate: Option<String>,
+}
+
+pub(crate) struct Engine {
+    config: Config,
+    progress: Mutex<Progress>,
+    /// How many requests of the conversation have arrived.
+    arrived: watch::Sender<usize>,
+    /// The gates that are open.
+    gates: watch::Sender<BTreeSet<String>>,
+}
+
+/// Everything that changes while a script is played.
+struct Progress {
+    script: Script,
+    steps: Vec<Step>,
+    bound: Option<Bound>,
+    rendered: BTreeMap<(usize, Dialect, Form, bool), Ready>,
+    journal: Journal,
+    connections: u64,
+    requests: u64,
+    conversation: usize,
+    side: usize,
+    last: Option<Prompt>,
+    report: Report,
+}
+
+impl Engine {
+    pub(crate) fn new(script: Script, config: Config) -> Engine {
+        let progress = Progress {
+            steps: script.turns.iter().enumerate().map(|(index, turn)| step(index, turn)).collect(),
+            script,
+            bound: None,
+            rendered: BTreeMap::new(),
+            journal: Journal::new(config.journal),
+            connections: 0,
+            requests: 0,
+            conversation: 0,
+            side: 0,
+            last: None,
+            report: Report::default(),
+        };
+        Engine {
+            config,
+            progress: Mutex::new(progress),
+            arrived: watch::Sender::new(0),
+            gates: watch::Sender::new(BTreeSet::new()),
+        }
+    }
+
+    /// A panic elsewhere while the lock was held leaves the state readable, and a report of it is worth having.
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn connected(&self) -> u64 {
+        let mut progress = self.lock();
+        let connection = progress.connections;
+        progress.connections += 1;
+        progress.journal.push(connection, Event::Connected);
+        connection
+    }
+
+    pub(crate) fn note(&self, connection: u64, event: Event) {
+        self.lock().journal.push(connection, event);
+    }
+
+    /// Answers a request.
+    pub(crate) fn respond(&self, connection: u64, incoming: &Incoming) -> Answer {
+        let path = incoming.path.split('?').next().unwrap_or_default();
+        let with_body = incoming.method != "HEAD";
+        let dialect = Dialect::of_path(path).filter(|_| incoming.method == "POST");
+        let Some(dialect) = dialect else {
+            let (kind, rendered) = match self.probe(&incoming.method, path) {
+                Some(body) => (Kind::Probe, response::document(200, body.into_bytes(), &[], with_body)),
+                None => (Kind::Unmatched, response::document(404, no_route(&incoming.method, path), &[], with_body)),
+            };
+            return self.lock().answer(connection, incoming, kind, Vec::new(), rendered.into(), None);
+        };
+        match dialect.parse(&incoming.body) {
+            Ok(parsed) => self.converse(connection, incoming, dialect, parsed),
+            Err(error) => {
+                let problem = error.to_string();
+                let body = dialect.error(400, "invalid_request_error", &problem);
+                let rendered = response::document(400, body, &[], true);
+                self.lock().answer(connection, incoming, Kind::Malformed { problem }, Vec::new(), rendered.into(), None)
+            }
+        }
+    }
+
+    /// The routes that no dialect owns.
+    fn probe(&self, method: &str, path: &str) -> Option<String> {
+        let get = matches!(method, "GET" | "HEAD");
+        if get && path == "/" {
+            return Some(json!({"ok": true}).to_string());
+        }
+        if get && path.ends_with("/models") {
+            let model = json!({"id": "mock-model", "object": "model", "created": 1_700_000_000, "owned_by": "mock"});
+            return Some(json!({"object": "list", "data": [model]}).to_string());
+        }
+        let gate = path.strip_prefix("/mock/gates/").filter(|_| method == "POST")?;
+        self.open_gate(gate);
+        Some(json!({"opened": gate}).to_string())
+    }
+
+    fn converse(&self, connection: u64, incoming: &Incoming, dialect: Dialect, mut parsed: Parsed) -> Answer {
+        let mut progress = self.lock();
+        if let Some(side) = self.config.side.iter().find(|side| side.matches(&incoming.path, &parsed.request)) {
+            progress.side += 1;
+            let body = dialect.encode(&ModelTurn::text(&side.reply), &parsed.form);
+            let plan = Plan::new(&body, Delivery::Frames, &[], 0, 0);
+            let rendered = response::turn(body, &plan, false, false, incoming.old);
+            let kind = Kind::Side { matcher: side.name.clone() };
+            return progress.answer(connection, incoming, kind, Vec::new(), rendered.into(), None);
+        }
+        parsed.request.index = progress.conversation;
+        progress.conversation += 1;
+        let arrived = progress.conversation;
+        let answer = self.step(&mut progress, connection, incoming, dialect, parsed);
+        drop(progress);
+        self.arrived.send_replace(arrived);
+        answer
+    }
+
+    /// One step of the conversation.
+    fn step(
+        &self,
+        progress: &mut Progress,
+        connection: u64,
+        incoming: &Incoming,
+        dialect: Dialect,
+        mut parsed: Parsed,
+    ) -> Answer {
+        let prompt = Prompt::of(&parsed.request);
+        let objections = judge::judge(&parsed, progress.last.as_ref(), &prompt);
+        let refused = objections.iter().find(|objection| self.config.strict && objection.rejects).cloned();
+        progress.bind(connection, &self.config, &parsed.request);
+        let state = state::recognise(&progress.steps, &parsed.request, &prompt.items);
+        progress.last = Some(prompt.clone());
+        let outcome = match (refused, state) {
+            (Some(objection), _) => {
+                let message = format!("{}: {}", objection.at, objection.detail);
+                Err(response::document(400, dialect.error(400, "invalid_request_error", &message), &[], true))
+            }
+            (None, State::Turn(index)) => progress
+                .render(index, dialect, &parsed.form, incoming.old, &self.config.folders)
+                .map(|rendered| (index, rendered))
+                .map_err(|unbound| problem(dialect, "mock_unbound", &unbound.to_string())),
+            (None, State::Unknown(reason)) => {
+                let rendered = problem(dialect, "mock_unexpected", &reason);
+                progress.report.unexpected.push(format!("request {}: {reason}", parsed.request.index));
+                let kind = Kind::Unexpected { parsed: parsed.request, reason };
+                return progress.answer(connection, incoming, kind, objections, rendered.into(), None);
+            }
+        };
+        match outcome {
+            Err(rendered) => {
+                let kind = Kind::Conversation { parsed: parsed.request };
+                progress.answer(connection, incoming, kind, objections, rendered.into(), None)
+            }
+            Ok((index, (rendered, missing))) => {
+                let calls = parsed.request.calls().count();
+                progress.steps[index].answered = Some(Answered { raw: prompt.items, calls });
+                progress.steps[index].said.times += 1;
+                parsed.request.turn = Some(index);
+                let kind = Kind::Conversation { parsed: parsed.request };
+                let served = Some(Served { turn: index, missing });
+                progress.answer(connection, incoming, kind, objections, rendered, served)
+            }
+        }
+    }
+
+    pub(crate) fn open_gate(&self, name: &str) {
+        self.gates.send_modify(|open| {
+            open.insert(name.to_owned());
+        });
+    }
+
+    /// Waits until a gate is open.
+    pub(crate) async fn gate(&self, name: &str) {
+        // The sender lives as long as the engine, so waiting ends only with the gate open.
+        let _ = self.gates.subscribe().wait_for(|open| open.contains(name)).await;
+    }
+
+    /// Waits until `count` requests of the conversation have arrived.
+    pub(crate) async fn arrived(&self, count: usize) {
+        let _ = self.arrived.subscribe().wait_for(|arrived| *arrived >= count).await;
+    }
+
+    pub(crate) fn arrived_so_far(&self) -> usize {
+        *self.arrived.borrow()
+    }
+
+    pub(crate) fn push(&self, turn: Turn) {
+        let mut progress = self.lock();
+        let index = progress.steps.len();
+        progress.steps.push(step(index, &turn));
+        progress.script.turns.push(turn);
+        // Operations of the new turn are bound at the next request.
+        progress.bound = None;
+    }
+
+    pub(crate) fn journal(&self) -> Journal {
+        self.lock().journal.clone()
+    }
+
+    /// The turns with what was served of them, the requests, and the count of side traffic.
+    pub(crate) fn facts(&self) -> (Vec<ServedTurn>, Vec<WireRequest>, usize) {
+        let progress = self.lock();
+        let served = progress.steps.iter().map(|step| step.said.clone()).collect();
+        (served, progress.journal.conversation().cloned().collect(), progress.side)
+    }
+
+    pub(crate) fn bound(&self) -> Option<Bound> {
+        self.lock().bound.clone()
+    }
+
+    pub(crate) fn script(&self) -> Script {
+        self.lock().script.clone()
+    }
+
+    pub(crate) fn report(&self) -> Report {
+        let progress = self.lock();
+        let unserved = progress.steps.iter().enumerate().filter(|(_, step)| step.said.times == 0);
+        let unbound = progress.bound.as_ref().map(|bound| bound.unbound.clone()).unwrap_or_default();
+        Report {
+            unserved: unserved.map(|(index, _)| state::describe(&progress.steps, index)).collect(),
+            unbound,
+            ..progress.report.clone()
+        }
+    }
+}
+
+/// A turn as it is known before anything is bound.
+fn step(index: usize, turn: &Turn) -> Step {
+    let calls = turn.calls.iter().map(|call| ServedCall {
+        id: call.id.clone(),
+        name: call.tool.clone().or(call.op.map(|op| op.to_string())).unwrap_or_default(),
+        arguments: call.raw.clone().unwrap_or_default(),
+    });
+    let said = ServedTurn { index, text: turn.say.clone(), calls: calls.collect(), ..ServedTurn::default() };
+    Step { said, answered: None }
+}
+
+/// A response, and the cuts of its turn that found no anchor.
+type Ready = (Arc<Rendered>, Vec<usize>);
+
+/// The turn that answers, for the journal.
+struct Served {
+    turn: usize,
+    missing: Vec<usize>,
+}
+
+impl Progress {
+    /// Binds the script's operations at the first tools that arrive.
+    fn bind(&mut self, connection: u64, config: &Config, request: &WireRequest) {
+        if self.bound.is_some() || request.tools.is_empty() {
+            return;
+        }
+        let ops: BTreeSet<Op> =
+            self.script.turns.iter().flat_map(|turn| turn.calls.iter().filter_map(|call| call.op)).collect();
+        let bound = binding::bind(ops, &config.binding, &request.tools);
+        for (index, turn) in self.script.turns.iter().enumerate() {
+            if let Ok(turn) = ModelTurn::new(index, turn, &bound, &config.folders) {
+                self.steps[index].said = turn.served(self.steps[index].said.times);
+            }
+        }
+        self.journal.push(connection, Event::Bound { bound: bound.clone() });
+        self.bound = Some(bound);
+    }
+
+    /// The response of a turn. Made once, then served from memory.
+    fn render(
+        &mut self,
+        index: usize,
+        dialect: Dialect,
+        form: &Form,
+        old: bool,
+        folders: &Folders,
+    ) -> Result<Ready, UnboundOp> {
+        let key = (index, dialect, form.clone(), old);
+        if let Some(known) = self.rendered.get(&key) {
+            return Ok(known.clone());
+        }
+        let nothing = Bound::default();
+        let turn = &self.script.turns[index];
+        let model = ModelTurn::new(index, turn, self.bound.as_ref().unwrap_or(&nothing), folders)?;
+        self.steps[index].said = model.served(self.steps[index].said.times);
+        let body = dialect.encode(&model, form);
+        let plan = Plan::new(&body, turn.delivery, &turn.cut, self.script.seed, index);
+        // Anchors are written for streams; a document need not hold them.
+        let missing = if body.stream { plan.missing.clone() } else { Vec::new() };
+        for cut in &missing {
+            self.report.lost_cuts.push(format!("turn {index}, cut {cut}: its anchor is not in the encoded body"));
+        }
+        let one_write = turn.delivery == Delivery::Coalesced;
+        let rendered = Arc::new(response::turn(body, &plan, one_write, turn.end == End::Disconnect, old));
+        if self.rendered.len() >= MOST_RENDERED {
+            self.rendered.clear();
+        }
+        self.rendered.insert(key, (rendered.clone(), missing.clone()));
+        Ok((rendered, missing))
+    }
+
+    /// Writes a request and its answer into the journal.
+    fn answer(
+        &mut self,
+        connection: u64,
+        incoming: &Incoming,
+        kind: Kind,
+        objections: Vec<Objection>,
+        rendered: Arc<Rendered>,
+        served: Option<Served>,
+    ) -> Answer {
+        let request = self.requests;
+        self.requests += 1;
+        let turn = served.as_ref().map(|served| served.turn);
+        if self.journal.is_on() {
+            let (head, body) = (Raw(incoming.head.clone()), Raw(incoming.body.clone()));
+            let record = RequestRecord { id: request, head, body, kind, objections };
+            self.journal.push(connection, Event::Request(Box::new(record)));
+            let event = Event::Answer {
+                request,
+                status: rendered.status,
+                turn,
+                times: turn.map(|turn| self.steps[turn].said.times),
+                missing_cuts: served.map(|served| served.missing).unwrap_or_default(),
+                body: Raw(rendered.body.clone()),
+            };
+            self.journal.push(connection, event);
+        }
+        let gate = turn.and_then(|turn| self.script.turns[turn].gate.clone());
+        Answer { request, rendered, gate }
+    }
+}
+
+/// A refusal of the mock's own. Clients retry a plain 500 several times with pauses; the field asks them not to, since
+/// the answer will not change.
+fn problem(dialect: Dialect, kind: &str, message: &str) -> Rendered {
+    response::document(500, dialect.error(500, kind, message), &[("x-should-retry", "false")], true)
+}
+
+fn no_route(method: &str, path: &str) -> Vec<u8> {
+    let message =
+        format!("no route for {method} {path}; POST .../chat/completions, GET .../models and GET / are served here");
+    json!({"error": {"message": message, "type": "not_found", "param": null, "code": null}}).to_string().into_bytes()
+}
