@@ -53,12 +53,22 @@ impl Connector for Script {
                 };
                 script.requests.lock().unwrap().push(serde_json::from_str(&body).unwrap());
                 let n = script.served.fetch_add(1, Ordering::Relaxed).min(script.responses.len() - 1);
-                let _ = far.write_all(script.responses[n].as_bytes()).await;
+                let (bytes, stalls) = match script.responses[n].strip_suffix(STALL) {
+                    Some(bytes) => (bytes, true),
+                    None => (script.responses[n].as_str(), false),
+                };
+                let _ = far.write_all(bytes.as_bytes()).await;
+                if stalls {
+                    std::future::pending::<()>().await;
+                }
             });
             Ok(Box::new(near) as Box<dyn Io>)
         })
     }
 }
+
+/// At the end of a scripted response: the connection stays open and silent.
+const STALL: &str = "<stall>";
 
 /// A response whose events are these chunks, ended by the connection's end.
 fn stream(chunks: &[Value]) -> String {
@@ -508,4 +518,57 @@ fn an_inner_call_cannot_call_tools() {
     let calls = call(&[("x", "exec", r#"{"do":"nest:exec:nest:look:it"}"#)]);
     let expect = ["x ok a call that a tool makes cannot call tools itself"];
     assert_eq!(check(&[calls, say("")], Unattended, &expect).1, 3);
+}
+
+/// The virtual time that a run takes, and how it ends.
+#[track_caller]
+fn check_time(responses: &[String], expect: Duration) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async move {
+        let mut fixture = fixture(responses, NoChannel);
+        let before = tokio::time::Instant::now();
+        let outcome = fixture.session.run("go", &CancellationToken::new()).await;
+        assert_eq!(before.elapsed(), expect);
+        outcome
+    })
+}
+
+fn busy(head: &str) -> String {
+    format!("HTTP/1.1 429 x\r\n{head}content-length: 0\r\n\r\n")
+}
+
+#[test]
+fn a_server_that_asks_for_time_gets_it_within_the_limit() {
+    assert_eq!(check_time(&[busy("retry-after: 7\r\n"), say("hi")], Duration::from_secs(7)), completed("hi"));
+    assert_eq!(check_time(&[busy("retry-after: 99999\r\n"), say("hi")], Duration::from_secs(60)), completed("hi"));
+    assert_eq!(check_time(&[busy("retry-after: 0\r\n"), say("hi")], Duration::ZERO), completed("hi"));
+}
+
+#[test]
+fn without_a_wish_the_wait_doubles() {
+    let soon = "retry-after: Tue, 01 Dec 2026 00:00:00 GMT\r\n";
+    let responses = [busy(""), busy(soon), say("hi")];
+    assert_eq!(check_time(&responses, Duration::from_millis(1500)), completed("hi"));
+}
+
+#[test]
+fn a_stream_that_stalls_before_anything_came_is_asked_for_again() {
+    let responses = [stream(&[]) + STALL, say("hi")];
+    assert_eq!(check_time(&responses, Duration::from_millis(120_500)), completed("hi"));
+}
+
+#[test]
+fn a_stream_that_stalls_after_its_first_words_is_reported_and_not_repeated() {
+    let words = stream(&[json!({"choices": [{"index": 0, "delta": {"content": "I will"}}]})]);
+    let outcome = check_time(&[words + STALL, say("hi")], Duration::from_secs(120));
+    assert!(matches!(&outcome, Outcome::Failed { cause, .. } if cause == "timeout"), "{outcome:?}");
+}
+
+#[test]
+fn an_error_inside_the_stream_ends_the_turn_at_once_although_the_connection_stays_open() {
+    let words = json!({"choices": [{"index": 0, "delta": {"content": "I will"}}]});
+    let fault = json!({"error": {"message": "overloaded"}});
+    let outcome = check_time(&[stream(&[words, fault]) + STALL], Duration::ZERO);
+    let detail = "the model server reported an error: overloaded".to_owned();
+    assert_eq!(outcome, Outcome::Failed { cause: "provider_error".into(), detail });
 }
