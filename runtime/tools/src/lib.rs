@@ -1,1 +1,116 @@
-//! tools
+//! The built-in tools of the slot runtime.
+//!
+//! Each tool is one module of business logic and its texts. No module here mentions approval, truncation of turns or
+//! what lies outside the handle it was given: those are stages of the runtime, and written there once.
+//!
+//! - [`read_file`], [`write_file`], [`list_dir`]: files, through the boundary.
+//! - [`exec_shell`]: one shell command, in the foreground.
+//!
+//! [`builtins`] names every tool; a tool that is not in it does not exist.
+
+pub mod exec_shell;
+pub mod list_dir;
+pub mod read_file;
+pub mod write_file;
+
+mod input;
+mod work;
+
+#[cfg(test)]
+mod testing;
+
+use slot_runtime::{boundary::FileBoundary, contract::ToolSpec};
+use std::sync::Arc;
+
+/// What the headless agent tells the model before the task. Byte-stable: it names no folder, date or machine.
+pub const SYSTEM_TEXT: &str = "\
+You are slot, a coding agent. You work in one folder, the workspace, with the tools you are given. Paths are relative to \
+the workspace; nothing outside of it can be reached by the file tools.
+
+Look before you change: read a file before you edit it, and list a folder before you guess a name in it. Prefer the file \
+tools to shell commands for the same work. A tool's result tells you what happened and what to do next; when a call is \
+refused, do what the refusal says, or tell the user why you cannot go on. Never repeat a refused call unchanged.
+
+When the task is done, say in a few sentences what you changed and how you checked it.";
+
+/// Every built-in tool, working on the files behind `boundary`.
+pub fn builtins(boundary: Arc<dyn FileBoundary>) -> Vec<Arc<dyn ToolSpec>> {
+    vec![
+        Arc::new(exec_shell::ExecShell::new(Arc::clone(&boundary))),
+        Arc::new(list_dir::ListDir::new(Arc::clone(&boundary))),
+        Arc::new(read_file::ReadFile::new(Arc::clone(&boundary))),
+        Arc::new(write_file::WriteFile::new(boundary)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slot_runtime::{
+        boundary::Workspace,
+        contract::{ApprovalRequirement, ToolDispatcher},
+        registry::Registry,
+    };
+
+    fn registry() -> (tempfile::TempDir, Registry) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let workspace = Workspace::open(folder.path()).expect("it exists");
+        (folder, Registry::new(builtins(Arc::new(workspace))))
+    }
+
+    #[track_caller]
+    fn check(name: &str, requirement: ApprovalRequirement, read_only: bool, parallel: bool) {
+        let (_folder, registry) = registry();
+        let snapshot = registry.snapshot();
+        let tool = snapshot.tools.get(name).expect("it is registered");
+        assert_eq!(tool.fail_closed, None);
+        assert_eq!((tool.requirement, tool.read_only, tool.supports_parallel), (requirement, read_only, parallel));
+    }
+
+    #[test]
+    fn each_tool_is_governed_as_what_it_does() {
+        check("read_file", ApprovalRequirement::Auto, true, true);
+        check("list_dir", ApprovalRequirement::Auto, true, true);
+        check("write_file", ApprovalRequirement::Suggest, false, false);
+        check("exec_shell", ApprovalRequirement::Required, false, false);
+    }
+
+    #[test]
+    fn there_are_no_other_tools() {
+        let (_folder, registry) = registry();
+        let snapshot = registry.snapshot();
+        let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
+        assert_eq!(names, ["exec_shell", "list_dir", "read_file", "write_file"]);
+    }
+
+    #[test]
+    fn every_schema_is_closed_and_every_field_is_described() {
+        let (_folder, registry) = registry();
+        for tool in registry.snapshot().tools.values() {
+            assert_eq!(tool.schema["additionalProperties"], false, "{}", tool.name);
+            for (field, schema) in tool.schema["properties"].as_object().expect("an object") {
+                assert!(schema["description"].as_str().is_some_and(|text| !text.is_empty()), "{}.{field}", tool.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_description_says_what_the_tool_is_not_for() {
+        let (_folder, registry) = registry();
+        for tool in registry.snapshot().tools.values() {
+            assert!(tool.description.contains("nstead of") || tool.description.contains("Do not use"), "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn nothing_a_model_reads_depends_on_the_machine() {
+        let (folder, one) = registry();
+        let (_other, two) = registry();
+        let (one, two) = (one.snapshot(), two.snapshot());
+        for (name, tool) in &one.tools {
+            assert_eq!(tool.description, two.tools[name].description);
+            assert_eq!(tool.schema, two.tools[name].schema);
+            assert!(!tool.description.contains(folder.path().to_str().expect("text")));
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Real shells. That a process is gone is heard, not waited for: each holds the end of a pipe, and the pipe is read to
+//! its end.
+
+use super::*;
+use crate::testing::{World, call, context};
+use rustix::fs::{CWD, Mode, mkfifoat};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    path::PathBuf,
+};
+use tokio::sync::oneshot;
+
+fn run(world: &World, input: Value) -> ToolOutput {
+    call(&ExecShell::new(world.boundary()), input).expect("an output")
+}
+
+#[track_caller]
+fn check(command: &str, expect: &str, ok: bool) {
+    let output = run(&World::new().with("sub/f", ""), json!({ "command": command }));
+    assert_eq!((output.content.as_str(), output.is_error), (expect, !ok), "{command}");
+}
+
+#[track_caller]
+fn check_refused(input: Value, expect: &str) {
+    let world = World::new().with("f", "");
+    let tool = ExecShell::new(world.boundary());
+    let error = match tool.validate_input(&input) {
+        Err(fault) => fault.message,
+        Ok(()) => call(&tool, input).expect_err("a refusal").to_string(),
+    };
+    assert!(error.contains(expect), "{error}");
+}
+
+#[test]
+fn output_and_exit_code_are_told() {
+    check("echo hi", "hi", true);
+    check("true", "[No output; exit code 0]", true);
+    check("exit 3", "[No output; exit code 3]", false);
+    check("echo out; echo err >&2; exit 1", "out\n\nSTDERR:\nerr\n\n[Exit code 1]", false);
+    check("echo err >&2", "STDERR:\nerr", true);
+    check("printf 'no newline'", "no newline", true);
+}
+
+#[test]
+fn a_signal_is_told_by_number_and_name() {
+    check("kill -9 $$", "[Killed by signal 9 (SIGKILL)]", false);
+    check("echo before; kill -15 $$", "before\n\n[Killed by signal 15 (SIGTERM)]", false);
+}
+
+#[test]
+fn bytes_that_are_no_text_are_shown_all_the_same() {
+    check("printf 'a\\377b'", "a\u{fffd}b", true);
+}
+
+#[test]
+fn there_is_no_input() {
+    check("cat; echo $?", "0", true);
+}
+
+#[test]
+fn a_command_runs_in_the_folder_it_names() {
+    let world = World::new().with("a b/f", "");
+    let root = world.path("").canonicalize().expect("it exists");
+    for (input, expect) in [
+        (json!({ "command": "pwd; pwd -P" }), root.clone()),
+        (json!({ "command": "pwd; pwd -P", "cwd": "a b" }), root.join("a b")),
+        (json!({ "command": "pwd; pwd -P", "cwd": root.join("a b") }), root.join("a b")),
+    ] {
+        assert_eq!(run(&world, input).content, format!("{0}\n{0}", expect.display()));
+    }
+    check_refused(json!({ "command": "true", "cwd": ".." }), "path escapes workspace: ..");
+    check_refused(json!({ "command": "true", "cwd": "f" }), "not a folder: f is a file");
+    check_refused(json!({ "command": "true", "cwd": "absent" }), "not found: absent");
+}
+
+#[test]
+fn long_output_is_cut_in_the_middle_in_each_stream() {
+    let output = run(&World::new(), json!({ "command": "yes 123456789 | head -c 100000; yes x | head -c 40000 >&2" }));
+    let (stdout, stderr) = output.content.split_once("\n\nSTDERR:\n").expect("both");
+    assert!(stdout.starts_with("123456789\n"));
+    assert!(stdout.contains(
+        "[Output truncated: 70000 bytes are left out here, between the first 22000 and the last 8000 of 100000."
+    ));
+    assert!(stderr.contains("[Output truncated: 10000 bytes are left out here"));
+    assert!(output.content.len() < 61_000);
+}
+
+#[test]
+fn what_cannot_be_a_command_is_refused_before_anybody_is_asked() {
+    check_refused(json!({ "command": " \n" }), "the command is empty");
+    check_refused(json!({ "command": "a\0b" }), "NUL");
+    check_refused(json!({ "command": "x".repeat(MAX_COMMAND_BYTES + 1) }), "write it to a script file");
+    check_refused(json!({ "command": "true", "timeout_ms": 600_001 }), "the longest timeout_ms is 600000");
+    check_refused(json!({ "command": "true", "timeout_ms": 0 }), "at least 1");
+}
+
+#[test]
+fn the_longest_command_still_runs() {
+    let command = format!("echo ok #{}", "x".repeat(MAX_COMMAND_BYTES - 9));
+    assert_eq!(command.len(), MAX_COMMAND_BYTES);
+    check(&command, "ok", true);
+}
+
+#[test]
+fn variables_named_like_secrets_are_found() {
+    for name in [
+        "SLOT_API_KEY",
+        "openai_api_key",
+        "GITHUB_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "DB_PASSWORD",
+        "MY_SECRETS",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "PGPASSWD",
+    ] {
+        assert!(is_secret(OsStr::new(name)), "{name}");
+    }
+    for name in ["PATH", "HOME", "KEYBOARD", "TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK", "LANG", "XKEYS"] {
+        assert!(!is_secret(OsStr::new(name)), "{name}");
+    }
+}
+
+#[test]
+fn a_secret_variable_does_not_reach_the_command() {
+    let world = World::new();
+    let request = Request { command: "true".into(), cwd: ".".into(), timeout_ms: 1 };
+    let folder = world.boundary().open_dir(".").expect("a folder");
+    let command = command(&request, &folder);
+    // Whatever secrets the test itself was started with are removed, and nothing else is.
+    let removed: Vec<_> = command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+    let secrets: Vec<_> = std::env::vars_os().map(|(name, _)| name).filter(|name| is_secret(name)).collect();
+    assert_eq!(removed.len(), secrets.len());
+    assert!(removed.iter().all(|name| is_secret(name)));
+}
+
+/// A pipe that every process of a command holds open as its descriptor 3.
+struct Ear {
+    path: PathBuf,
+}
+
+/// `exec 3>ear` and a first line; whatever is started after it inherits the descriptor.
+const HELD: &str = "exec 3>ear; echo begun >&3; ";
+
+impl Ear {
+    fn new(world: &World) -> Ear {
+        let path = world.path("ear");
+        mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).expect("a pipe");
+        Ear { path }
+    }
+
+    /// Hears the first line, and, when the last process is gone, whatever was said after it.
+    fn listen(self) -> (oneshot::Receiver<()>, tokio::task::JoinHandle<String>) {
+        let (begun, begin) = oneshot::channel();
+        let end = tokio::task::spawn_blocking(move || {
+            let mut pipe = BufReader::new(File::open(self.path).expect("a pipe"));
+            let mut line = String::new();
+            pipe.read_line(&mut line).expect("text");
+            assert_eq!(line, "begun\n");
+            // Nobody may be waiting for it.
+            let _ = begun.send(());
+            let mut rest = String::new();
+            pipe.read_to_string(&mut rest).expect("text");
+            rest
+        });
+        (begin, end)
+    }
+}
+
+/// A command whose processes would all say so if they were not killed in time.
+fn long_lived(rest: &str) -> String {
+    format!("{HELD}(sleep 20; echo survived >&3) & (trap '' TERM HUP INT; sleep 20; echo survived >&3) & {rest}")
+}
+
+#[tokio::test]
+async fn a_timeout_kills_the_whole_group() {
+    let world = World::new();
+    let (_, end) = Ear::new(&world).listen();
+    let tool = ExecShell::new(world.boundary());
+    let input = json!({ "command": long_lived("echo so far; sleep 20; echo survived >&3"), "timeout_ms": 300 });
+    let output = tool.run(&input, &context()).await.expect("an output");
+    assert!(output.is_error);
+    assert_eq!(
+        output.content,
+        "so far\n\n[Timed out after 300 ms: the command and all its processes were killed. Pass a larger timeout_ms (at \
+         most 600000), or run less at once.]"
+    );
+    assert_eq!(output.metadata["timed_out"], true);
+    assert_eq!(end.await.expect("heard"), "");
+}
+
+#[tokio::test]
+async fn a_cancellation_kills_the_whole_group() {
+    let world = World::new();
+    let (begin, end) = Ear::new(&world).listen();
+    let tool = ExecShell::new(world.boundary());
+    let input = json!({ "command": long_lived("sleep 20; echo survived >&3") });
+    let context = context();
+    let (outcome, ()) = tokio::join!(tool.run(&input, &context), async {
+        begin.await.expect("it begins");
+        context.cancel.cancel();
+    });
+    assert_eq!(outcome, Err(ToolError::Cancelled));
+    assert_eq!(end.await.expect("heard"), "");
+}
+
+#[tokio::test]
+async fn a_dropped_call_kills_the_whole_group() {
+    let world = World::new();
+    let (begin, end) = Ear::new(&world).listen();
+    let tool = ExecShell::new(world.boundary());
+    let input = json!({ "command": long_lived("sleep 20; echo survived >&3") });
+    let context = context();
+    let mut call = tool.run(&input, &context);
+    tokio::select! {
+        _ = &mut call => panic!("it ends only when it is killed"),
+        begun = begin => begun.expect("it begins"),
+    }
+    drop(call);
+    assert_eq!(end.await.expect("heard"), "");
+}
+
+#[tokio::test]
+async fn a_call_that_was_cancelled_before_it_began_runs_nothing() {
+    let world = World::new();
+    let tool = ExecShell::new(world.boundary());
+    let context = context();
+    context.cancel.cancel();
+    let outcome = tool.run(&json!({ "command": "sleep 20; touch ran" }), &context).await;
+    assert_eq!(outcome, Err(ToolError::Cancelled));
+    assert!(!world.path("ran").exists());
+}
+
+#[test]
+fn a_pulled_leash_lets_nothing_begin() {
+    let leash = Leash::default();
+    leash.pull();
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg("echo ran");
+    assert!(supervise(command, &leash, Duration::from_secs(20)).expect("no error").is_none());
+}
+
+const LEFT_OVER: &str = "[Processes that the command left running were killed when it ended. Run what must keep running \
+                         within the command that needs it.]";
+
+#[tokio::test]
+async fn a_child_that_keeps_the_output_open_does_not_hang_the_call() {
+    let world = World::new();
+    let (_, end) = Ear::new(&world).listen();
+    let tool = ExecShell::new(world.boundary());
+    let input = json!({ "command": format!("{HELD}(sleep 20; echo survived >&3) & echo done") });
+    let output = tool.run(&input, &context()).await.expect("an output");
+    assert_eq!((output.content.as_str(), output.is_error), (format!("done\n\n{LEFT_OVER}").as_str(), false));
+    assert_eq!(end.await.expect("heard"), "");
+}
+
+#[tokio::test]
+async fn a_child_with_its_output_elsewhere_is_killed_too_and_told() {
+    let world = World::new();
+    let (_, end) = Ear::new(&world).listen();
+    let tool = ExecShell::new(world.boundary());
+    let input = json!({ "command": format!("{HELD}(sleep 20; echo survived >&3) >/dev/null 2>&1 & echo done") });
+    let output = tool.run(&input, &context()).await.expect("an output");
+    assert_eq!(output.content, format!("done\n\n{LEFT_OVER}"));
+    assert_eq!(end.await.expect("heard"), "");
+}
+
+#[test]
+fn a_child_that_ends_soon_after_the_shell_is_heard_out() {
+    // The child writes when the shell, whose end it waits for, is gone: it reads from a pipe that the shell holds.
+    let command = "mkfifo gate; (read x <gate; echo late) & exec 4>gate; echo early";
+    check(command, "early\nlate", true);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_clock_does_not_end_a_command_early() {
+    let world = World::new();
+    let tool = ExecShell::new(world.boundary());
+    let output = tool.run(&json!({ "command": "sleep 0.2; echo done", "timeout_ms": 20_000 }), &context()).await;
+    assert_eq!(output.expect("an output").content, "done");
+}
+
+#[test]
+fn no_zombie_is_left() {
+    let world = World::new();
+    let output = run(&world, json!({ "command": "echo $$" }));
+    let shell = PathBuf::from("/proc").join(output.content);
+    assert!(!shell.exists(), "the shell was reaped before the call returned");
+}
