@@ -35,8 +35,13 @@ When the task is done, say in a few sentences what you changed and how you check
 
 /// Every built-in tool, working on the files behind `boundary`.
 pub fn builtins(boundary: Arc<dyn FileBoundary>) -> Vec<Arc<dyn ToolSpec>> {
+    builtins_with(boundary, Vec::new())
+}
+
+/// Every built-in tool; commands get these environment variables besides their usual ones.
+pub fn builtins_with(boundary: Arc<dyn FileBoundary>, variables: Vec<(String, String)>) -> Vec<Arc<dyn ToolSpec>> {
     vec![
-        Arc::new(exec_shell::ExecShell::new(Arc::clone(&boundary))),
+        Arc::new(exec_shell::ExecShell::new(Arc::clone(&boundary), variables)),
         Arc::new(list_dir::ListDir::new(Arc::clone(&boundary))),
         Arc::new(read_file::ReadFile::new(Arc::clone(&boundary))),
         Arc::new(write_file::WriteFile::new(boundary)),

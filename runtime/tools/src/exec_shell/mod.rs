@@ -49,12 +49,14 @@ Examples: {\"command\": \"cargo test -q 2>&1 | tail -40\"}; {\"command\": \"npm 
 /// The tool.
 pub struct ExecShell {
     boundary: Arc<dyn FileBoundary>,
+    variables: Arc<[(String, String)]>,
 }
 
 impl ExecShell {
-    /// The tool, starting commands in folders behind `boundary`.
-    pub fn new(boundary: Arc<dyn FileBoundary>) -> Self {
-        ExecShell { boundary }
+    /// The tool, starting commands in folders behind `boundary`. Commands get the variables of this process that are not
+    /// named like secrets, and then `variables`.
+    pub fn new(boundary: Arc<dyn FileBoundary>, variables: Vec<(String, String)>) -> Self {
+        ExecShell { boundary, variables: variables.into() }
     }
 }
 
@@ -128,12 +130,13 @@ impl Tool for ExecShell {
         Box::pin(async move {
             let request = Request::of(input).map_err(invalid)?;
             let boundary = Arc::clone(&self.boundary);
+            let variables = Arc::clone(&self.variables);
             let leash = Leash::default();
             let _pulled_when_dropped = Pull(leash.clone());
             let held = leash.clone();
             let mut work = std::pin::pin!(blocking(run, move |_| {
                 let folder = boundary.open_dir(&request.cwd).map_err(refused)?;
-                let command = command(&request, &folder);
+                let command = command(&request, &folder, &variables);
                 let timeout = Duration::from_millis(request.timeout_ms);
                 let ended = supervise(command, &held, timeout).map_err(|error| {
                     ToolError::Failed(format!(
@@ -191,7 +194,7 @@ impl Drop for Pull {
     }
 }
 
-fn command(request: &Request, folder: &OpenDir) -> Command {
+fn command(request: &Request, folder: &OpenDir, variables: &[(String, String)]) -> Command {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(&request.command).current_dir(folder.spawn_path());
     // Otherwise the shell would show its folder by the name of a handle.
@@ -203,6 +206,7 @@ fn command(request: &Request, folder: &OpenDir) -> Command {
             command.env_remove(name);
         }
     }
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
     command
 }
 

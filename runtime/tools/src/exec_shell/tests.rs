@@ -12,7 +12,7 @@ use std::{
 use tokio::sync::oneshot;
 
 fn run(world: &World, input: Value) -> ToolOutput {
-    call(&ExecShell::new(world.boundary()), input).expect("an output")
+    call(&ExecShell::new(world.boundary(), Vec::new()), input).expect("an output")
 }
 
 #[track_caller]
@@ -24,7 +24,7 @@ fn check(command: &str, expect: &str, ok: bool) {
 #[track_caller]
 fn check_refused(input: Value, expect: &str) {
     let world = World::new().with("f", "");
-    let tool = ExecShell::new(world.boundary());
+    let tool = ExecShell::new(world.boundary(), Vec::new());
     let error = match tool.validate_input(&input) {
         Err(fault) => fault.message,
         Ok(()) => call(&tool, input).expect_err("a refusal").to_string(),
@@ -127,7 +127,7 @@ fn a_secret_variable_does_not_reach_the_command() {
     let world = World::new();
     let request = Request { command: "true".into(), cwd: ".".into(), timeout_ms: 1 };
     let folder = world.boundary().open_dir(".").expect("a folder");
-    let command = command(&request, &folder);
+    let command = command(&request, &folder, &[]);
     // Whatever secrets the test itself was started with are removed, and nothing else is.
     let removed: Vec<_> = command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
     let secrets: Vec<_> = std::env::vars_os().map(|(name, _)| name).filter(|name| is_secret(name)).collect();
@@ -177,7 +177,7 @@ fn long_lived(rest: &str) -> String {
 async fn a_timeout_kills_the_whole_group() {
     let world = World::new();
     let (_, end) = Ear::new(&world).listen();
-    let tool = ExecShell::new(world.boundary());
+    let tool = ExecShell::new(world.boundary(), Vec::new());
     let input = json!({ "command": long_lived("echo so far; sleep 20; echo survived >&3"), "timeout_ms": 300 });
     let output = tool.run(&input, &context()).await.expect("an output");
     assert!(output.is_error);
@@ -194,7 +194,7 @@ async fn a_timeout_kills_the_whole_group() {
 async fn a_cancellation_kills_the_whole_group() {
     let world = World::new();
     let (begin, end) = Ear::new(&world).listen();
-    let tool = ExecShell::new(world.boundary());
+    let tool = ExecShell::new(world.boundary(), Vec::new());
     let input = json!({ "command": long_lived("sleep 20; echo survived >&3") });
     let context = context();
     let (outcome, ()) = tokio::join!(tool.run(&input, &context), async {
@@ -209,7 +209,7 @@ async fn a_cancellation_kills_the_whole_group() {
 async fn a_dropped_call_kills_the_whole_group() {
     let world = World::new();
     let (begin, end) = Ear::new(&world).listen();
-    let tool = ExecShell::new(world.boundary());
+    let tool = ExecShell::new(world.boundary(), Vec::new());
     let input = json!({ "command": long_lived("sleep 20; echo survived >&3") });
     let context = context();
     let mut call = tool.run(&input, &context);
@@ -224,7 +224,7 @@ async fn a_dropped_call_kills_the_whole_group() {
 #[tokio::test]
 async fn a_call_that_was_cancelled_before_it_began_runs_nothing() {
     let world = World::new();
-    let tool = ExecShell::new(world.boundary());
+    let tool = ExecShell::new(world.boundary(), Vec::new());
     let context = context();
     context.cancel.cancel();
     let outcome = tool.run(&json!({ "command": "sleep 20; touch ran" }), &context).await;
@@ -248,7 +248,7 @@ const LEFT_OVER: &str = "[Processes that the command left running were killed wh
 async fn a_child_that_keeps_the_output_open_does_not_hang_the_call() {
     let world = World::new();
     let (_, end) = Ear::new(&world).listen();
-    let tool = ExecShell::new(world.boundary());
+    let tool = ExecShell::new(world.boundary(), Vec::new());
     let input = json!({ "command": format!("{HELD}(sleep 20; echo survived >&3) & echo done") });
     let output = tool.run(&input, &context()).await.expect("an output");
     assert_eq!((output.content.as_str(), output.is_error), (format!("done\n\n{LEFT_OVER}").as_str(), false));
@@ -259,7 +259,7 @@ async fn a_child_that_keeps_the_output_open_does_not_hang_the_call() {
 async fn a_child_with_its_output_elsewhere_is_killed_too_and_told() {
     let world = World::new();
     let (_, end) = Ear::new(&world).listen();
-    let tool = ExecShell::new(world.boundary());
+    let tool = ExecShell::new(world.boundary(), Vec::new());
     let input = json!({ "command": format!("{HELD}(sleep 20; echo survived >&3) >/dev/null 2>&1 & echo done") });
     let output = tool.run(&input, &context()).await.expect("an output");
     assert_eq!(output.content, format!("done\n\n{LEFT_OVER}"));
@@ -276,7 +276,7 @@ fn a_child_that_ends_soon_after_the_shell_is_heard_out() {
 #[tokio::test(start_paused = true)]
 async fn a_stopped_clock_does_not_end_a_command_early() {
     let world = World::new();
-    let tool = ExecShell::new(world.boundary());
+    let tool = ExecShell::new(world.boundary(), Vec::new());
     let output = tool.run(&json!({ "command": "sleep 0.2; echo done", "timeout_ms": 20_000 }), &context()).await;
     assert_eq!(output.expect("an output").content, "done");
 }
