@@ -1,0 +1,95 @@
+//! What a person or a program sees of a run.
+//!
+//! Whatever comes from the model is shown without control characters: an escape sequence in a model's words must not
+//! reach the terminal, and least of all the question that asks for approval.
+
+use serde_json::json;
+use slot_runtime::Outcome;
+use slot_runtime::event::{Event, EventSink};
+use slot_runtime::session::TurnObserver;
+use slot_wire::TurnDelta;
+use std::io::Write;
+
+/// Prints a run.
+pub struct Printer {
+    json: bool,
+}
+
+impl Printer {
+    /// Prints JSON lines if `json`, else text.
+    pub fn new(json: bool) -> Self {
+        Printer { json }
+    }
+
+    /// Prints how the run ended.
+    pub fn outcome(&self, outcome: &Outcome) {
+        if self.json {
+            let mut line = json!({"result": outcome.as_str()});
+            match outcome {
+                Outcome::Completed { text, stop } => {
+                    line["text"] = json!(text);
+                    line["stop"] = json!(stop);
+                }
+                Outcome::Failed { cause, detail } => {
+                    line["cause"] = json!(cause);
+                    line["detail"] = json!(detail);
+                }
+                Outcome::TurnLimit { limit } => line["limit"] = json!(limit),
+                Outcome::Cancelled => {}
+            }
+            return out(&format!("{line}\n"));
+        }
+        match outcome {
+            Outcome::Completed { .. } => out("\n"),
+            Outcome::Failed { detail, .. } => eprintln!("slot: {}", visible(detail)),
+            Outcome::TurnLimit { limit } => {
+                eprintln!("slot: the model was still calling tools after {limit} turns; raise --max-turns to go on");
+            }
+            Outcome::Cancelled => eprintln!("slot: cancelled; every call was answered and nothing is running"),
+        }
+    }
+}
+
+impl TurnObserver for Printer {
+    fn delta(&self, delta: &TurnDelta) {
+        let TurnDelta::Text(text) = delta else { return };
+        if self.json { out(&format!("{}\n", json!({"text": text}))) } else { out(&visible(text)) }
+    }
+}
+
+impl EventSink for Printer {
+    fn event(&self, event: &Event) {
+        // An event holds strings, numbers and lists of them, which always serialise.
+        if let Ok(line) = serde_json::to_string(event) {
+            out(&format!("{line}\n"));
+        }
+    }
+}
+
+/// Writes to standard output. A reader that went away is no reason to fail: the run goes on to its end.
+fn out(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+/// The text with everything replaced that is not seen, or that moves what is seen: control characters, escape sequences,
+/// direction overrides and invisible characters.
+pub fn visible(text: &str) -> String {
+    text.chars().map(|c| if c == '\n' || c == '\t' || !is_hidden(c) { c } else { '\u{fffd}' }).collect()
+}
+
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn what_moves_or_hides_text_is_replaced() {
+        assert_eq!(visible("a\u{1b}[2Jb\u{202e}c\r\n\té"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}\n\té");
+    }
+}
