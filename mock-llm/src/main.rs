@@ -4,7 +4,7 @@
 
 use clap::{Parser, Subcommand};
 use mock_llm::script::Call;
-use mock_llm::{Config, MockLlm, Script};
+use mock_llm::{Config, JournalMode, MockLlm, Script};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,9 @@ enum Command {
 fn main() -> ExitCode {
     let Command::Serve { script, addr, journal, workspace, strict } = Args::parse().command;
     let workspace = workspace.or_else(|| Some(std::env::current_dir().ok()?.to_str()?.to_owned()));
-    let mut config = Config { strict, ..Config::default() };
+    // Nothing else here reads the journal, so without a file for it a long-lived server keeps no requests.
+    let kept = if journal.is_some() { JournalMode::Full } else { JournalMode::Off };
+    let mut config = Config { strict, journal: kept, ..Config::default() };
     config.folders.workspace = workspace;
     config.folders.home = std::env::var("HOME").ok();
     let outcome = load(&script).and_then(|script| run(script, addr, journal.as_deref(), config));
