@@ -11,6 +11,7 @@ use slot_wire::dialect::RequestOptions;
 use slot_wire::sse::{SseDecoder, SseLimits};
 use slot_wire::{Conversation, Terminal, Turn, TurnDecoder};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Why a turn could not be had.
 #[derive(Debug)]
@@ -129,9 +130,17 @@ impl Receiver<'_> {
     async fn read(&self, response: &mut ModelResponse, decoder: &mut dyn TurnDecoder) -> Result<(), Failure> {
         let mut sse = SseDecoder::new(SseLimits::default());
         let mut deltas = Vec::new();
-        while let Some(chunk) = response.next().await? {
+        let silence = self.client.limits().silence;
+        let mut last_event = Instant::now();
+        loop {
+            let next = tokio::time::timeout_at(last_event + silence, response.next()).await;
+            let limit_ms = u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
+            let Some(chunk) = next.map_err(|_| TransportError::Timeout { what: "further event", limit_ms })?? else {
+                break;
+            };
             let mut fault = None;
             let fed = sse.feed(&chunk, |event| {
+                last_event = Instant::now();
                 if fault.is_none() {
                     fault = decoder.event(event.name, event.data, &mut deltas).err();
                 }

@@ -58,6 +58,14 @@ impl Connector for Script {
                     None => (script.responses[n].as_str(), false),
                 };
                 let _ = far.write_all(bytes.as_bytes()).await;
+                if stalls && bytes.ends_with(": alive\n\n") {
+                    loop {
+                        tokio::time::sleep(Duration::from_secs(30)).await;
+                        if far.write_all(b": alive\n\n").await.is_err() {
+                            return;
+                        }
+                    }
+                }
                 if stalls {
                     std::future::pending::<()>().await;
                 }
@@ -571,4 +579,10 @@ fn an_error_inside_the_stream_ends_the_turn_at_once_although_the_connection_stay
     let outcome = check_time(&[stream(&[words, fault]) + STALL], Duration::ZERO);
     let detail = "the model server reported an error: overloaded".to_owned();
     assert_eq!(outcome, Outcome::Failed { cause: "provider_error".into(), detail });
+}
+
+#[test]
+fn comments_keep_a_connection_open_but_are_no_answer() {
+    let responses = [stream(&[]) + ": alive\n\n" + STALL, say("hi")];
+    assert_eq!(check_time(&responses, Duration::from_millis(300_500)), completed("hi"));
 }

@@ -7,7 +7,10 @@ use hyper::{
     Request, Response,
     body::Incoming,
     client::conn::http1,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT},
+    header::{
+        ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER,
+        USER_AGENT,
+    },
 };
 use hyper_util::rt::TokioIo;
 use std::{sync::Arc, time::Duration};
@@ -27,6 +30,8 @@ pub struct HttpLimits {
     pub head: Duration,
     /// Between two pieces of the body.
     pub idle: Duration,
+    /// Between two events. Comments keep a connection open, but they are no answer.
+    pub silence: Duration,
     /// For the whole exchange.
     pub total: Duration,
 }
@@ -37,6 +42,7 @@ impl Default for HttpLimits {
             connect: Duration::from_secs(10),
             head: Duration::from_secs(120),
             idle: Duration::from_secs(120),
+            silence: Duration::from_secs(300),
             total: Duration::from_secs(900),
         }
     }
@@ -99,12 +105,21 @@ impl ModelClient {
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("slot/", env!("CARGO_PKG_VERSION"))));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        // A compressed stream arrives late and in lumps; it is not asked for and not taken.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some(key) = &self.key {
             let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| TransportError::Key)?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
         Ok(request)
+    }
+}
+
+impl ModelClient {
+    /// How long each part of an exchange may take.
+    pub fn limits(&self) -> &HttpLimits {
+        &self.limits
     }
 }
 
@@ -158,6 +173,10 @@ impl ModelResponse {
         let status = self.response.status();
         let text = |value: Option<&HeaderValue>| value.and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
         let content_type = text(self.response.headers().get(CONTENT_TYPE));
+        let encoding = text(self.response.headers().get(CONTENT_ENCODING));
+        if status.is_success() && !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
+            return Err(TransportError::Encoded { encoding });
+        }
         if status.is_success() && content_type.to_ascii_lowercase().starts_with("text/event-stream") {
             return Ok(());
         }
@@ -260,6 +279,17 @@ mod tests {
         let error = expect_error(client(&server).await.post("/chat/completions", Bytes::new()).await);
         assert_eq!((error.cause(), error.is_transient()), ("not_a_stream", false));
         assert!(error.to_string().contains("login"));
+    }
+
+    #[tokio::test]
+    async fn a_compressed_stream_is_refused_and_not_read_as_text() {
+        let template = ResponseTemplate::new(200)
+            .insert_header("content-encoding", "gzip")
+            .set_body_raw(vec![0x1f, 0x8b, 8, 0], "text/event-stream");
+        let server = server(template).await;
+        let error = expect_error(client(&server).await.post("/chat/completions", Bytes::new()).await);
+        assert_eq!(error.cause(), "encoded");
+        assert!(error.to_string().contains("gzip"), "{error}");
     }
 
     #[tokio::test]

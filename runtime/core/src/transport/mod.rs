@@ -129,6 +129,14 @@ pub enum TransportError {
         /// The start of the body, at most 2 KiB.
         message: String,
     },
+    /// The answer is compressed, which was not asked for.
+    #[error(
+        "the model server sent its stream with content encoding {encoding:?} although none was asked for; switch compression off there or in the proxy before it"
+    )]
+    Encoded {
+        /// The encoding.
+        encoding: String,
+    },
     /// The connection broke or broke the protocol.
     #[error("the connection to the model server broke {during}: {reason}")]
     Broken {
@@ -148,7 +156,7 @@ impl TransportError {
         match self {
             TransportError::Connect { .. } | TransportError::Timeout { .. } | TransportError::Broken { .. } => true,
             TransportError::Status { status, .. } => matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529),
-            TransportError::NotAStream { .. } | TransportError::Key => false,
+            TransportError::NotAStream { .. } | TransportError::Encoded { .. } | TransportError::Key => false,
         }
     }
 
@@ -159,6 +167,7 @@ impl TransportError {
             TransportError::Timeout { .. } => "timeout",
             TransportError::Status { .. } => "error_status",
             TransportError::NotAStream { .. } => "not_a_stream",
+            TransportError::Encoded { .. } => "encoded",
             TransportError::Broken { .. } => "connection_broken",
             TransportError::Key => "bad_key",
         }
