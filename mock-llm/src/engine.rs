@@ -142,8 +142,18 @@ impl Engine {
             return Some(json!({"ok": true}).to_string());
         }
         if get && path.ends_with("/models") {
-            let model = json!({"id": "mock-model", "object": "model", "created": 1_700_000_000, "owned_by": "mock"});
-            return Some(json!({"object": "list", "data": [model]}).to_string());
+            // One list that reads as either provider's.
+            let model = json!({
+                "id": "mock-model", "object": "model", "created": 1_700_000_000, "owned_by": "mock",
+                "type": "model", "display_name": "Mock model", "created_at": "2023-11-14T22:13:20Z",
+            });
+            let list = json!({
+                "object": "list", "data": [model], "has_more": false, "first_id": "mock-model", "last_id": "mock-model",
+            });
+            return Some(list.to_string());
+        }
+        if method == "POST" && path.ends_with("/messages/count_tokens") {
+            return Some(json!({"input_tokens": 100}).to_string());
         }
         let gate = path.strip_prefix("/mock/gates/").filter(|_| method == "POST")?;
         self.open_gate(gate);
@@ -388,7 +398,9 @@ fn problem(dialect: Dialect, kind: &str, message: &str) -> Rendered {
 }
 
 fn no_route(method: &str, path: &str) -> Vec<u8> {
-    let message =
-        format!("no route for {method} {path}; POST .../chat/completions, GET .../models and GET / are served here");
+    let message = format!(
+        "no route for {method} {path}; POST .../chat/completions, .../messages and .../responses, GET .../models and \
+         GET / are served here"
+    );
     json!({"error": {"message": message, "type": "not_found", "param": null, "code": null}}).to_string().into_bytes()
 }

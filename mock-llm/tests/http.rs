@@ -237,3 +237,31 @@ async fn an_operation_without_a_tool_is_no_verdict() {
     let unbound = mock.finish().unbound;
     assert_eq!(unbound[0].to_string(), "op FETCH is not bound: no tool stands for it among [read_file]");
 }
+
+#[tokio::test]
+async fn a_script_is_played_in_every_dialect() {
+    let parameters = &tools()[0]["function"]["parameters"];
+    let go = user("go");
+    let call = json!({"id": "c1", "type": "tool_use", "name": "read_file", "input": {}});
+    let answer = json!({"type": "tool_result", "tool_use_id": "c1", "content": "hello"});
+    let messages = json!([go, {"role": "assistant", "content": [call]}, {"role": "user", "content": [answer]}]);
+    let anthropic = |messages: Value| json!({"model": "m", "max_tokens": 9, "stream": true, "messages": messages, "tools": [{"name": "read_file", "input_schema": parameters}]});
+    let call = json!({"type": "function_call", "call_id": "c1", "name": "read_file", "arguments": "{}"});
+    let answer = json!({"type": "function_call_output", "call_id": "c1", "output": "hello"});
+    let responses = |input: Value| json!({"model": "m", "stream": true, "input": input, "tools": [{"type": "function", "name": "read_file", "parameters": parameters}]});
+    for (path, first, second, ends) in [
+        ("/v1/messages?beta=true", anthropic(json!([go])), anthropic(messages), "event: message_stop"),
+        ("/v1/responses", responses(json!([go])), responses(json!([go, call, answer])), "event: response.completed"),
+    ] {
+        let turn = json!({"call": [{"id": "c1", "op": "READ", "with": {"path": "a"}}]});
+        let mock = MockLlm::new(script(vec![serde_json::from_value(turn).unwrap(), text("done")]));
+        let mut client = in_process(&mock);
+        let opened = client.request("POST", path, &first.to_string()).await;
+        assert!(opened.body.contains("read_file") && opened.body.contains(ends), "{}", opened.body);
+        let closed = client.request("POST", path, &second.to_string()).await;
+        assert!(closed.body.contains("done") && closed.body.contains(ends), "{}", closed.body);
+        assert_eq!(mock.requests()[1].results().collect::<Vec<_>>(), [("c1", "hello")]);
+        assert!(mock.finish().is_clean(), "{}", mock.finish());
+        assert!(mock.journal().requests().all(|request| request.objections.is_empty()));
+    }
+}

@@ -3,8 +3,11 @@
 //! Nothing here is shared with the decoders of any runtime under test: the encoders are written from the providers'
 //! formats alone, so that each side checks the other.
 
+pub mod anthropic;
 pub mod chat;
+mod object;
 mod raw;
+pub mod responses;
 
 use crate::turn::ModelTurn;
 use serde::{Deserialize, Serialize};
@@ -17,6 +20,10 @@ use std::ops::Range;
 pub enum Dialect {
     /// OpenAI Chat Completions.
     Chat,
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Responses.
+    Responses,
 }
 
 /// An encoded response body.
@@ -63,17 +70,27 @@ pub struct ParseError {
 }
 
 impl Dialect {
+    /// Every dialect.
+    pub const ALL: [Dialect; 3] = [Dialect::Chat, Dialect::Anthropic, Dialect::Responses];
+
     /// The name used in traces.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Chat => "chat",
+            Dialect::Anthropic => "anthropic",
+            Dialect::Responses => "responses",
         }
     }
 
     /// The dialect whose endpoint `path` is, whatever stands before it.
     pub fn of_path(path: &str) -> Option<Dialect> {
         let path = path.split('?').next().unwrap_or_default();
-        path.ends_with("/chat/completions").then_some(Dialect::Chat)
+        let ends = [
+            ("/chat/completions", Dialect::Chat),
+            ("/messages", Dialect::Anthropic),
+            ("/responses", Dialect::Responses),
+        ];
+        ends.into_iter().find(|(end, _)| path.ends_with(end)).map(|(_, dialect)| dialect)
     }
 
     /// Reads a request body.
@@ -84,6 +101,8 @@ impl Dialect {
     pub fn parse(self, body: &[u8]) -> Result<Parsed, ParseError> {
         match self {
             Dialect::Chat => chat::parse(body),
+            Dialect::Anthropic => anthropic::parse(body),
+            Dialect::Responses => responses::parse(body),
         }
     }
 
@@ -91,13 +110,17 @@ impl Dialect {
     pub fn encode(self, turn: &ModelTurn, form: &Form) -> Encoded {
         match self {
             Dialect::Chat => chat::encode(turn, form),
+            Dialect::Anthropic => anthropic::encode(turn, form),
+            Dialect::Responses => responses::encode(turn, form),
         }
     }
 
     /// An error body in the provider's shape.
     pub fn error(self, status: u16, kind: &str, message: &str) -> Vec<u8> {
         match self {
-            Dialect::Chat => chat::error(status, kind, message),
+            // Both OpenAI dialects share one shape of error.
+            Dialect::Chat | Dialect::Responses => chat::error(status, kind, message),
+            Dialect::Anthropic => anthropic::error(status, kind, message),
         }
     }
 }
