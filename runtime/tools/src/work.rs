@@ -28,9 +28,10 @@ pub async fn blocking<T: Send + 'static>(
 pub fn refused(error: BoundaryError) -> ToolError {
     let text = error.to_string();
     match error {
-        BoundaryError::Escape { .. } | BoundaryError::Denied { .. } | BoundaryError::Owner { .. } => {
-            ToolError::Denied(text)
-        }
+        BoundaryError::Escape { .. }
+        | BoundaryError::Protected { .. }
+        | BoundaryError::Denied { .. }
+        | BoundaryError::Owner { .. } => ToolError::Denied(text),
         BoundaryError::NotFound { .. } => ToolError::NotFound(text),
         BoundaryError::NotAFile { .. }
         | BoundaryError::NotADirectory { .. }

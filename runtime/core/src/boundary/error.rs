@@ -58,6 +58,16 @@ pub enum BoundaryError {
         /// What it is instead.
         kind: EntryKind,
     },
+    /// The path may be read and not written, because what lies there is run or believed later.
+    #[error(
+        "protected path: {} lies in a folder that decides what other programs run (such as .git) or what this runtime \
+         allows. Nothing was written. Do this part of the work another way, or ask the user to make the change.",
+        Shown(path)
+    )]
+    Protected {
+        /// The path as it was written.
+        path: String,
+    },
     /// A file that was to be created exists.
     #[error("already exists: {}. Read it first, then edit it, or choose another name.", Shown(path))]
     Exists {

@@ -15,16 +15,18 @@
 //!   text, such as `/proc/self/root`, are never followed as what they are.
 //! - Only regular files are opened. A pipe, socket or device is refused without opening it, so nothing blocks.
 //! - On Linux, the file is opened by `openat2` relative to the root's handle with `RESOLVE_BENEATH`,
-//!   `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`; where that call is missing, by a walk that opens one component at a time and never
-//!   follows a link. Elsewhere the `cap-std` crate resolves.
-//! - A write is a new file in the same folder, renamed over the old one: complete or not there at all.
+//!   `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`; where that call is missing, by a walk that opens one component
+//!   at a time and never follows a link. Elsewhere the `cap-std` crate resolves.
+//! - A write is a new file in the same folder, renamed over the old one: complete or not there at all. Nothing is
+//!   written at or below `.git` and the runtime's own configuration, in whatever spelling.
 //!
 //! Not owned here: hard links. A hard link is a second name for the same file, and no resolution can tell which name
 //! came first. Reading through one works; a write replaces the name inside the workspace and leaves the other one with
-//! its old content. Which paths inside the workspace need approval is not owned here either.
+//! its old content. What a person is asked before a write is not owned here either.
 
 mod error;
 mod path;
+mod protected;
 
 #[cfg(target_os = "linux")]
 mod linux;

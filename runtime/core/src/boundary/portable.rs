@@ -7,6 +7,7 @@
 use super::{
     BoundaryError, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, StepGate, WriteMode, WriteStep, Written,
     path::{Part, names_of, parse, strip_root},
+    protected::is_protected,
     shown_path,
 };
 use cap_std::{
@@ -135,6 +136,7 @@ impl Workspace {
     /// Replaces or creates a file in one step. See [`super::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
         let place = self.place(path)?;
+        place.require_writable()?;
         let old = match place.root.handle.metadata(&place.relative) {
             Ok(found) if !found.is_file() => {
                 return Err(BoundaryError::NotAFile { path: path.to_owned(), kind: kind_of(found.file_type()) });
@@ -146,7 +148,7 @@ impl Workspace {
         };
         let created = old.is_none();
         // What exists is replaced under its resolved name, so that a link keeps being one.
-        let target = if created { place.relative.clone() } else { place.resolved()? };
+        let target = if created { place.relative.clone() } else { place.canonical()? };
         if created && place.root.handle.symlink_metadata(&target).is_ok() {
             return Err(place.not_found());
         }
@@ -170,6 +172,7 @@ impl Workspace {
     /// Creates a folder and what is missing above it. See [`super::FileBoundary::create_dirs`].
     pub fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
         let place = self.place(path)?;
+        place.require_writable()?;
         place.root.handle.create_dir_all(&place.relative).map_err(|e| place.error("create", e))?;
         Ok(shown_path(&place.resolved()?))
     }
@@ -273,9 +276,30 @@ impl Place<'_> {
         Err(BoundaryError::NotAFile { path: self.text.to_owned(), kind: kind_of(found.file_type()) })
     }
 
-    /// The path with its links resolved.
+    /// Refuses what may only be read: judged by the deepest folder that exists, links resolved, and the names below.
+    fn require_writable(&self) -> Result<(), BoundaryError> {
+        let mut names: Vec<OsString> = names_of(&self.relative);
+        for existing in self.relative.ancestors() {
+            let here = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
+            if let Ok(resolved) = self.root.handle.canonicalize(here) {
+                names.extend(names_of(&resolved));
+                break;
+            }
+        }
+        if is_protected(&names) {
+            return Err(BoundaryError::Protected { path: self.text.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// The path with its links resolved, under its root.
+    fn canonical(&self) -> Result<PathBuf, BoundaryError> {
+        self.root.handle.canonicalize(&self.relative).map_err(|e| self.error("resolve", e))
+    }
+
+    /// The path with its links resolved, as answers give it.
     fn resolved(&self) -> Result<PathBuf, BoundaryError> {
-        let relative = self.root.handle.canonicalize(&self.relative).map_err(|e| self.error("resolve", e))?;
+        let relative = self.canonical()?;
         Ok(if self.is_workspace { relative } else { self.root.path.join(relative) })
     }
 

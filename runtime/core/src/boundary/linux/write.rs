@@ -8,7 +8,7 @@ use super::{
     Retry, Root, Workspace, failed, kind_of, raced,
     walk::{Found, Missing, Place},
 };
-use crate::boundary::{BoundaryError, EntryKind, WriteMode, WriteStep, Written, shown_path};
+use crate::boundary::{BoundaryError, EntryKind, WriteMode, WriteStep, Written, protected::is_protected, shown_path};
 use rustix::{
     fs::{self, AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid},
     io::Errno,
@@ -35,6 +35,7 @@ impl Workspace {
     /// Replaces or creates a file in one step. See [`crate::boundary::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
         self.attempt(path, |place| {
+            require_writable(path, &place)?;
             let job = Job { workspace: self, path, bytes };
             match &place.found {
                 Found::Directory => Err(Retry::not_a_file(path, EntryKind::Directory)),
@@ -61,6 +62,7 @@ impl Workspace {
     /// Creates a folder and what is missing above it. See [`crate::boundary::FileBoundary::create_dirs`].
     pub fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
         self.attempt(path, |place| {
+            require_writable(path, &place)?;
             let mut resolved = self.shown(&place);
             if let Found::Missing(missing) = &place.found {
                 if missing.climbs {
@@ -82,6 +84,18 @@ impl Workspace {
             None => Ok(()),
         }
     }
+}
+
+/// Refuses what may only be read. What is still missing counts with the rest of the path.
+fn require_writable(path: &str, place: &Place) -> Result<(), Retry> {
+    let missing = match &place.found {
+        Found::Missing(missing) => missing.names.as_slice(),
+        Found::Directory | Found::Other(_) => &[],
+    };
+    if is_protected(place.names.iter().chain(missing)) {
+        return Err(BoundaryError::Protected { path: path.to_owned() }.into());
+    }
+    Ok(())
 }
 
 /// One write.

@@ -98,6 +98,7 @@ fn variant(error: &BoundaryError) -> &'static str {
         BoundaryError::NotFound { .. } => "not found",
         BoundaryError::NotAFile { .. } => "not a file",
         BoundaryError::NotADirectory { .. } => "not a folder",
+        BoundaryError::Protected { .. } => "protected",
         BoundaryError::Exists { .. } => "exists",
         BoundaryError::Loop { .. } => "loop",
         BoundaryError::Invalid { .. } => "invalid",

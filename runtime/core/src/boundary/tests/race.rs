@@ -12,7 +12,7 @@ use std::{
 
 /// The least number of tries, and of bursts of swaps between them.
 const TRIES: usize = 2000;
-const BURSTS: usize = 300;
+const BURSTS: usize = 80;
 
 /// What happened in all the tries.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ fn swapping(world: &World, mut act: impl FnMut() -> Result<(), BoundaryError>) -
     let swap = || renameat_with(CWD, &folder, CWD, &bait, RenameFlags::EXCHANGE).expect("both exist");
     thread::scope(|scope| {
         scope.spawn(|| {
-            for burst in (0..).map(|n: usize| n * 389 % 2003) {
+            for burst in (0..).map(|n: usize| n * 389 % 1009) {
                 (0..=burst).for_each(|_| swap());
                 bursts.fetch_add(1, Ordering::Release);
                 let seen = tries.load(Ordering::Acquire);

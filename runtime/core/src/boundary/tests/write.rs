@@ -107,6 +107,39 @@ fn a_path_that_means_nothing_creates_nothing() {
 }
 
 #[test]
+fn what_decides_what_runs_later_is_never_written() {
+    let repository = || {
+        let world = World::new();
+        fs::create_dir_all(world.inside(".git/hooks")).expect("folders");
+        fs::create_dir_all(world.inside("sub/.git")).expect("folders");
+        fs::write(world.inside(".git/config"), "").expect("a file");
+        world.link("hook", ".git/hooks/pre-commit").link("git", "{in}/.git")
+    };
+    for path in [
+        ".git/config",
+        ".git/hooks/pre-commit",
+        ".GIT/config",
+        ".git./hooks/x",
+        "sub/.git/config",
+        "{in}/.git/config",
+        "sub/../.git/config",
+        "hook",
+        "git/hooks/x",
+        "git/new/x",
+        ".slot/config.toml",
+        "new/.git/config",
+    ] {
+        check(repository, path, Err("protected"));
+    }
+    check(repository, ".gitignore", Ok(".gitignore"));
+    check(repository, ".github/workflows/ci.yml", Ok(".github/workflows/ci.yml"));
+    let world = repository();
+    assert_eq!(variant(&world.workspace().create_dirs("git/x/y").expect_err("protected")), "protected");
+    // Reading is free.
+    assert!(world.workspace().open_file("git/config").is_ok());
+}
+
+#[test]
 fn creating_never_replaces() {
     let world = World::new().link("l", "a.txt").link("d", "sub/new");
     for workspace in world.both() {
