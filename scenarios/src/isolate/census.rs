@@ -1,0 +1,247 @@
+//! The census: which processes belong to a run, and are they gone.
+//!
+//! A process belongs to a run when its environment carries the run's marker. A descendant of ours also belongs when it
+//! is in the agent's process group or works in the run's folders, for a process may drop its environment. A process
+//! that does all three (new session, empty environment, another working folder) cannot be told from another run's and
+//! is not found. Where there is no `/proc`, nothing is.
+
+use rustix::process::{Pid, Signal, WaitOptions};
+use slot_oracles::trace::Leftover;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A process that ends by itself this soon after its agent is no leftover: ten looks, 20 ms apart.
+const GRACE_LOOKS: usize = 10;
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Rounds of killing, each of which also meets what was forked since the last.
+const KILL_ROUNDS: usize = 100;
+/// Of an environment this much is read; the kernel allows more, the agents we start get far less.
+const MAX_ENVIRONMENT: u64 = 1024 * 1024;
+/// Characters of a command line that are reported.
+const MAX_COMMAND: usize = 200;
+
+/// The processes of one run.
+#[derive(Clone, Debug)]
+pub struct Processes(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    marker: String,
+    assignment: Vec<u8>,
+    root: PathBuf,
+    groups: Mutex<BTreeSet<u32>>,
+}
+
+/// What `/proc/PID/stat` says of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stat {
+    parent: u32,
+    group: u32,
+    ended: bool,
+}
+
+impl Processes {
+    /// The processes whose environment holds `variable=marker`, or that work below `root` (a canonical path).
+    pub fn new(variable: &str, marker: String, root: PathBuf) -> Self {
+        let assignment = format!("{variable}={marker}").into_bytes();
+        Processes(Arc::new(Inner { marker, assignment, root, groups: Mutex::default() }))
+    }
+
+    /// The marker.
+    pub fn marker(&self) -> &str {
+        &self.0.marker
+    }
+
+    /// Counts a process group as this run's. Its leader is the caller's to reap.
+    pub fn track_group(&self, group: u32) {
+        self.0.groups.lock().unwrap_or_else(PoisonError::into_inner).insert(group);
+    }
+
+    /// Waits a moment for what is about to end, then lists, kills and reaps what is left. Bounded: about two seconds
+    /// when a process cannot be killed, nothing when none is there.
+    pub async fn sweep(&self) -> Vec<Leftover> {
+        let mut alive = self.look().await;
+        for _ in 0..GRACE_LOOKS {
+            if alive.is_empty() {
+                return Vec::new();
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+            alive = self.look().await;
+        }
+        let mut found = BTreeMap::new();
+        for _ in 0..KILL_ROUNDS {
+            for pid in &alive {
+                found.entry(*pid).or_insert_with(|| Leftover { pid: *pid, command: command_line(*pid) });
+                self.kill(*pid);
+            }
+            if alive.is_empty() {
+                break;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+            found.keys().copied().for_each(reap);
+            alive = self.look().await;
+        }
+        found.into_values().collect()
+    }
+
+    /// Kills everything of this run at once, without waiting: the way out when a run is abandoned.
+    pub fn kill_now(&self) {
+        let mut killed = BTreeSet::new();
+        for _ in 0..KILL_ROUNDS {
+            let fresh: Vec<u32> = self.alive().into_iter().filter(|pid| killed.insert(*pid)).collect();
+            if fresh.is_empty() {
+                break;
+            }
+            fresh.into_iter().for_each(|pid| self.kill(pid));
+        }
+    }
+
+    /// [`Processes::alive`] away from the runtime's own threads, for it reads many small files.
+    async fn look(&self) -> Vec<u32> {
+        let this = self.clone();
+        tokio::task::spawn_blocking(move || this.alive()).await.unwrap_or_default()
+    }
+
+    /// The living processes of this run, by id. Ended members of the run's groups that fell to us are reaped on the way.
+    fn alive(&self) -> Vec<u32> {
+        let own = std::process::id();
+        let all = processes();
+        let groups = self.0.groups.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut alive = Vec::new();
+        for (pid, stat) in &all {
+            if stat.ended {
+                if stat.parent == own && groups.contains(&stat.group) && !groups.contains(pid) {
+                    reap(*pid);
+                }
+            } else if *pid != own && self.owns(*pid, *stat, &groups, || descends(*pid, own, &all)) {
+                alive.push(*pid);
+            }
+        }
+        alive
+    }
+
+    fn owns(&self, pid: u32, stat: Stat, groups: &BTreeSet<u32>, descends: impl FnOnce() -> bool) -> bool {
+        self.marked(pid) || (descends() && (groups.contains(&stat.group) || self.works_inside(pid)))
+    }
+
+    fn marked(&self, pid: u32) -> bool {
+        let mut environment = Vec::new();
+        let read = fs::File::open(format!("/proc/{pid}/environ"))
+            .and_then(|file| file.take(MAX_ENVIRONMENT).read_to_end(&mut environment));
+        read.is_ok() && environment.split(|byte| *byte == 0).any(|entry| entry == self.0.assignment)
+    }
+
+    fn works_inside(&self, pid: u32) -> bool {
+        let inside =
+            |what| fs::read_link(format!("/proc/{pid}/{what}")).is_ok_and(|path| path.starts_with(&self.0.root));
+        inside("cwd") || inside("exe")
+    }
+
+    /// Kills a process if it is still one of ours: the descriptor pins it, so that its id cannot have passed to another
+    /// process between the look and the signal.
+    #[cfg(target_os = "linux")]
+    fn kill(&self, pid: u32) {
+        let Some(id) = raw(pid) else { return };
+        let Ok(pinned) = rustix::process::pidfd_open(id, rustix::process::PidfdFlags::empty()) else { return };
+        let own = std::process::id();
+        let groups = self.0.groups.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let all = processes();
+        if let Some(stat) = all.get(&pid)
+            && self.owns(pid, *stat, &groups, || descends(pid, own, &all))
+        {
+            let _ = rustix::process::pidfd_send_signal(&pinned, Signal::KILL);
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn kill(&self, _pid: u32) {}
+}
+
+fn raw(pid: u32) -> Option<Pid> {
+    Pid::from_raw(pid.cast_signed())
+}
+
+/// Reaps a process that has ended, if it is our child; else nothing happens.
+fn reap(pid: u32) {
+    if let Some(pid) = raw(pid) {
+        let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+    }
+}
+
+/// All processes.
+fn processes() -> BTreeMap<u32, Stat> {
+    let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid: u32| Some((pid, stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?))).collect()
+}
+
+/// Reads `/proc/PID/stat`: the command in brackets may itself hold brackets and blanks.
+fn stat(text: &str) -> Option<Stat> {
+    let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
+    let state = fields.next()?;
+    Some(Stat {
+        parent: fields.next()?.parse().ok()?,
+        group: fields.next()?.parse().ok()?,
+        ended: matches!(state, "Z" | "X" | "x"),
+    })
+}
+
+fn descends(pid: u32, from: u32, all: &BTreeMap<u32, Stat>) -> bool {
+    let mut at = pid;
+    // Ids are read one after another while processes come and go, so that a circle is possible.
+    for _ in 0..all.len() {
+        match all.get(&at) {
+            Some(stat) if stat.parent == from => return true,
+            Some(stat) => at = stat.parent,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// The command line of a process, arguments joined by blanks.
+fn command_line(pid: u32) -> String {
+    let read = |file: &str| fs::read(Path::new("/proc").join(pid.to_string()).join(file)).unwrap_or_default();
+    let line = read("cmdline");
+    let line = if line.is_empty() { read("comm") } else { line };
+    let text = String::from_utf8_lossy(&line).replace(['\0', '\n'], " ");
+    text.trim_end().chars().take(MAX_COMMAND).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: Option<(u32, u32, bool)>) {
+        assert_eq!(stat(text), expect.map(|(parent, group, ended)| Stat { parent, group, ended }));
+    }
+
+    #[test]
+    fn a_stat_line_is_read_past_any_name() {
+        check("7 (sleep) S 3 5 5 0 -1 0", Some((3, 5, false)));
+        check("7 (a) Z 9 9 (b)) Z 3 5 5", Some((3, 5, true)));
+        check("7 (sleep) S 3", None);
+        check("7 sleep S 3 5", None);
+        check("", None);
+    }
+
+    #[test]
+    fn descent_is_followed_and_circles_end() {
+        let stat = |parent| Stat { parent, group: 0, ended: false };
+        let all = [(2, stat(1)), (3, stat(2)), (4, stat(5)), (5, stat(4))].into();
+        assert!(descends(3, 1, &all));
+        assert!(!descends(4, 1, &all));
+        assert!(!descends(9, 1, &all));
+    }
+
+    #[test]
+    fn a_long_or_missing_command_line_is_short() {
+        assert_eq!(command_line(u32::MAX), "");
+        assert!(command_line(std::process::id()).chars().count() <= MAX_COMMAND);
+    }
+}

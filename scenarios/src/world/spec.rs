@@ -1,0 +1,189 @@
+//! What a case plants before a run, as data.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use slot_runtime::contract::Capability;
+use std::collections::BTreeMap;
+
+/// The world of a case. Every path is relative to its folder; a path that ends in `/` is an empty folder. In contents
+/// and link targets `$WORKSPACE`, `$OUTSIDE` and `$HOME` stand for the run's folders.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorldSpec {
+    /// Files of the workspace, path to text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+    /// Files of the folder beside the workspace, in which the agent has no business.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outside: BTreeMap<String, String>,
+    /// Files of the decoy home folder.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub home: BTreeMap<String, String>,
+    /// Symbolic links of the workspace, path to target.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, String>,
+    /// Strings planted outside the workspace that may appear in no tool result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub canaries: Vec<String>,
+    /// Tools that the case registers in the runtime under test.
+    #[serde(rename = "tool", default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ExtensionTool>,
+}
+
+/// A tool that a case registers in the runtime under test, possibly a broken one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExtensionTool {
+    /// Its name, legal or not.
+    pub name: String,
+    /// What the model reads of it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Its input schema as JSON text; `{"type":"object"}` when absent.
+    #[serde(default = "any_object", with = "json_text")]
+    #[schemars(with = "String")]
+    pub schema: Value,
+    /// What it declares to be able to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub capabilities: Vec<Capability>,
+    /// What it does when it is called.
+    pub behaviour: Behaviour,
+}
+
+fn any_object() -> Value {
+    serde_json::json!({"type": "object"})
+}
+
+/// What a tool of a case does when it is called, or asked for its metadata. As text: `echo`, `touch:FILE`, `fail`,
+/// `panic`, `panic-in-schema`, `panic-in-description`, `hang`, `invalid:MESSAGE`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+pub enum Behaviour {
+    /// Answers with its own arguments.
+    Echo,
+    /// Creates this file of the workspace.
+    Touch(String),
+    /// Answers with an error.
+    Fail,
+    /// Panics.
+    Panic,
+    /// Panics when it is asked for its schema.
+    PanicInSchema,
+    /// Panics when it is asked for its description.
+    PanicInDescription,
+    /// Never answers.
+    Hang,
+    /// Refuses every input with this message before it runs.
+    Invalid(String),
+}
+
+impl TryFrom<String> for Behaviour {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if let Some(file) = text.strip_prefix("touch:") {
+            return super::relative(file).map(|_| Behaviour::Touch(file.to_owned()));
+        }
+        if let Some(message) = text.strip_prefix("invalid:") {
+            return Ok(Behaviour::Invalid(message.to_owned()));
+        }
+        match text.as_str() {
+            "echo" => Ok(Behaviour::Echo),
+            "fail" => Ok(Behaviour::Fail),
+            "panic" => Ok(Behaviour::Panic),
+            "panic-in-schema" => Ok(Behaviour::PanicInSchema),
+            "panic-in-description" => Ok(Behaviour::PanicInDescription),
+            "hang" => Ok(Behaviour::Hang),
+            _ => Err(format!(
+                "unknown behaviour `{text}`, expected `echo`, `touch:FILE`, `fail`, `panic`, `panic-in-schema`, \
+                 `panic-in-description`, `hang` or `invalid:MESSAGE`"
+            )),
+        }
+    }
+}
+
+impl From<Behaviour> for String {
+    fn from(behaviour: Behaviour) -> String {
+        match behaviour {
+            Behaviour::Echo => "echo".into(),
+            Behaviour::Touch(file) => format!("touch:{file}"),
+            Behaviour::Fail => "fail".into(),
+            Behaviour::Panic => "panic".into(),
+            Behaviour::PanicInSchema => "panic-in-schema".into(),
+            Behaviour::PanicInDescription => "panic-in-description".into(),
+            Behaviour::Hang => "hang".into(),
+            Behaviour::Invalid(message) => format!("invalid:{message}"),
+        }
+    }
+}
+
+/// A JSON value that TOML carries as text.
+mod json_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(value: &Value, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(&value.to_string())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Value, D::Error> {
+        let text = String::deserialize(input)?;
+        serde_json::from_str(&text).map_err(|error| D::Error::custom(format!("no JSON text: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Document;
+
+    #[track_caller]
+    fn check(text: &str, expect: Result<&str, &str>) {
+        let got =
+            Document::parse("case", text).and_then(|document| document.read::<WorldSpec>()).map_err(|e| e.to_string());
+        match (got, expect) {
+            (Ok(spec), Ok(expect)) => assert_eq!(toml::to_string(&spec).unwrap(), expect),
+            (Err(error), Err(expect)) => assert_eq!(error, expect),
+            (got, expect) => panic!("{got:?} is not {expect:?}"),
+        }
+    }
+
+    #[test]
+    fn a_world_is_written_as_it_was_read() {
+        let text = "canaries = [\"C\"]\n\n[files]\n\"a b\" = \"x\"\n\n[links]\nout = \"$OUTSIDE/x\"\n\n[[tool]]\n\
+                    name = \"bad name\"\nschema = '{\"type\":\"string\"}'\ncapabilities = [\"read_only\"]\n\
+                    behaviour = \"touch:a\"\n";
+        check(text, Ok(text));
+    }
+
+    #[test]
+    fn behaviours_survive_a_round_trip() {
+        for text in
+            ["echo", "touch:a/b", "fail", "panic", "panic-in-schema", "panic-in-description", "hang", "invalid:x"]
+        {
+            let behaviour = Behaviour::try_from(text.to_owned()).unwrap();
+            assert_eq!(String::from(behaviour), text);
+        }
+    }
+
+    #[test]
+    fn faults_name_their_field() {
+        check(
+            "[[tool]]\nname = 'x'\nbehaviour = 'ecko'",
+            Err(
+                "case:3:13: unknown behaviour `ecko`, expected `echo`, `touch:FILE`, `fail`, `panic`, `panic-in-schema`, \
+                 `panic-in-description`, `hang` or `invalid:MESSAGE` in tool[0].behaviour",
+            ),
+        );
+        check(
+            "[[tool]]\nname = 'x'\nbehaviour = 'touch:../x'",
+            Err("case:3:13: path `../x` has the part `..`, expected a path below its folder in tool[0].behaviour"),
+        );
+        check(
+            "[[tool]]\nname = 'x'\nbehaviour = 'echo'\nschema = '{'",
+            Err("case:4:10: no JSON text: EOF while parsing an object at line 1 column 1 in tool[0].schema"),
+        );
+    }
+}
