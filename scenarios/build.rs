@@ -1,0 +1,7 @@
+//! Rules, cases and adapters are embedded, so a change of them must rebuild the crate.
+
+fn main() {
+    for folder in ["rules", "cases", "adapters", "faults"] {
+        println!("cargo:rerun-if-changed={folder}");
+    }
+}

@@ -1,0 +1,445 @@
+//! What a check may expect, as it is written in a case.
+//!
+//! Every expectation has one plain form and, where it makes sense, a longer one. They are read by hand where there is a
+//! choice of forms, so that a slip inside the long form is named like any other.
+
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt};
+
+/// Expectations, all of which must hold.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Expect {
+    /// Files of the workspace after the run.
+    pub file: BTreeMap<String, FileExpect>,
+    /// Files of the folder beside the workspace after the run.
+    pub outside: BTreeMap<String, FileExpect>,
+    /// Files of the decoy home folder after the run.
+    pub home: BTreeMap<String, FileExpect>,
+    /// Results of calls, as later requests show them.
+    pub result: BTreeMap<String, ResultExpect>,
+    /// How many requests the conversation had.
+    pub requests: Option<Count>,
+    /// What the first request advertises.
+    pub catalog: Option<CatalogExpect>,
+    /// The model's words as later requests replay them.
+    pub text: Option<TextExpect>,
+    /// Whether each request appends to the one before it.
+    pub prefix: Option<PrefixExpect>,
+    /// The exit code.
+    pub exit: Option<i32>,
+    /// What the agent printed.
+    pub stdout: Option<TextExpect>,
+    /// The runtime's events, by name.
+    pub event: BTreeMap<String, EventExpect>,
+    /// The runtime's events of one call, by its id.
+    pub lane: BTreeMap<String, LaneExpect>,
+}
+
+/// What a file must be after the run.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub enum FileExpect {
+    /// It holds exactly this text.
+    Text(String),
+    /// It exists (`true`), or nothing of that name does (`false`).
+    Exists(bool),
+    /// More loosely.
+    Loose(TextExpect),
+}
+
+/// What a text must be like. At least one condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TextExpect {
+    /// It holds this.
+    pub contains: Option<String>,
+    /// It does not hold this.
+    pub lacks: Option<String>,
+    /// It has so many lines.
+    pub lines: Option<usize>,
+}
+
+/// What the result of a call must be like.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub enum ResultExpect {
+    /// There is one: the word `answered`.
+    Answered(#[schemars(with = "String")] Answered),
+    /// More exactly.
+    Exact(ResultFields),
+}
+
+/// The word `answered`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered;
+
+/// What a result must be like. At least one condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResultFields {
+    /// How many results there are.
+    pub count: Option<usize>,
+    /// It holds this.
+    pub contains: Option<String>,
+    /// It does not hold this.
+    pub lacks: Option<String>,
+    /// It is flagged as an error. Seen only where the dialect has a flag or the runtime's events are there.
+    pub error: Option<bool>,
+}
+
+/// A count, exact or within bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(untagged)]
+pub enum Count {
+    /// Exactly so many.
+    Exact(usize),
+    /// Within bounds.
+    Within(Bounds),
+}
+
+/// Bounds of a count. At least one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Bounds {
+    /// At least so many.
+    pub min: Option<usize>,
+    /// At most so many.
+    pub max: Option<usize>,
+}
+
+/// What the first request must advertise. At least one condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CatalogExpect {
+    /// These names are advertised.
+    pub has: Vec<String>,
+    /// These are not.
+    pub lacks: Vec<String>,
+    /// The names are sorted.
+    pub sorted: Option<bool>,
+    /// These names are advertised in this order, others between them.
+    pub order: Vec<String>,
+    /// Text that stands in the description of a tool, by its name.
+    pub contains: BTreeMap<String, String>,
+}
+
+/// What requests must be to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PrefixExpect {
+    /// Tools and system text stay, and messages are only added: compared as transmitted, cache markers set aside.
+    Stable,
+}
+
+/// How often an event must be logged.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub enum EventExpect {
+    /// Over all lanes.
+    Count(Count),
+    /// By call id.
+    ByCall(BTreeMap<String, Count>),
+}
+
+/// What the lane of a call must hold.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub enum LaneExpect {
+    /// Exactly these events.
+    Exact(Vec<String>),
+    /// These events in this order, others between them.
+    Loose(LaneContains),
+}
+
+/// Events that a lane holds in this order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LaneContains {
+    /// The names.
+    pub contains: Vec<String>,
+}
+
+impl Expect {
+    /// Whether nothing is expected.
+    pub fn is_empty(&self) -> bool {
+        *self == Expect::default()
+    }
+
+    /// Whether only the runtime's events can tell.
+    pub fn needs_events(&self) -> bool {
+        !self.event.is_empty() || !self.lane.is_empty()
+    }
+
+    /// The calls it speaks of, sorted, each once.
+    pub fn calls(&self) -> Vec<&str> {
+        let by_call = self.event.values().filter_map(|e| match e {
+            EventExpect::ByCall(counts) => Some(counts.keys()),
+            EventExpect::Count(_) => None,
+        });
+        let mut calls: Vec<&str> =
+            self.result.keys().chain(self.lane.keys()).chain(by_call.flatten()).map(String::as_str).collect();
+        calls.sort_unstable();
+        calls.dedup();
+        calls
+    }
+
+    /// The expectations that hold whatever happens, because they state no condition, as field paths.
+    pub fn idle(&self) -> Vec<String> {
+        let mut idle = Vec::new();
+        for (name, files) in [("file", &self.file), ("outside", &self.outside), ("home", &self.home)] {
+            let loose = files.iter().filter(|(_, e)| matches!(e, FileExpect::Loose(t) if *t == TextExpect::default()));
+            idle.extend(loose.map(|(path, _)| format!("{name}.{path:?}")));
+        }
+        let results = self.result.iter();
+        let results = results.filter(|(_, e)| matches!(e, ResultExpect::Exact(f) if *f == ResultFields::default()));
+        idle.extend(results.map(|(id, _)| format!("result.{id}")));
+        for (name, text) in [("text", &self.text), ("stdout", &self.stdout)] {
+            idle.extend(text.as_ref().filter(|t| **t == TextExpect::default()).map(|_| name.to_owned()));
+        }
+        idle.extend(self.catalog.as_ref().filter(|c| **c == CatalogExpect::default()).map(|_| "catalog".to_owned()));
+        idle
+    }
+}
+
+impl Count {
+    /// Whether `n` is such a count.
+    pub fn holds(self, n: usize) -> bool {
+        match self {
+            Count::Exact(want) => n == want,
+            Count::Within(Bounds { min, max }) => min.is_none_or(|min| n >= min) && max.is_none_or(|max| n <= max),
+        }
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Count::Exact(n) => write!(f, "{n}"),
+            Count::Within(Bounds { min: Some(min), max: Some(max) }) => write!(f, "{min} to {max}"),
+            Count::Within(Bounds { min: Some(min), max: None }) => write!(f, "at least {min}"),
+            Count::Within(Bounds { min: None, max: Some(max) }) => write!(f, "at most {max}"),
+            Count::Within(Bounds { min: None, max: None }) => f.write_str("any number"),
+        }
+    }
+}
+
+/// Reads a value that has a plain form beside a table. The methods that a type does not offer refuse.
+trait Forms: Sized {
+    const EXPECTED: &'static str;
+
+    fn text(text: &str) -> Option<Self> {
+        let _ = text;
+        None
+    }
+
+    fn yes(yes: bool) -> Option<Self> {
+        let _ = yes;
+        None
+    }
+
+    fn number(number: usize) -> Option<Self> {
+        let _ = number;
+        None
+    }
+
+    fn list(items: Vec<String>) -> Option<Self> {
+        let _ = items;
+        None
+    }
+
+    fn table<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error>;
+}
+
+struct FormVisitor<T>(std::marker::PhantomData<T>);
+
+impl<'de, T: Forms> Visitor<'de> for FormVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        T::text(text).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+    }
+
+    fn visit_bool<E: Error>(self, yes: bool) -> Result<T, E> {
+        T::yes(yes).ok_or_else(|| E::invalid_type(serde::de::Unexpected::Bool(yes), &self))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        usize::try_from(number)
+            .ok()
+            .and_then(T::number)
+            .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<T, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        T::list(items).ok_or_else(|| A::Error::invalid_type(serde::de::Unexpected::Seq, &self))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::table(map)
+    }
+}
+
+fn inner<'de, T: Deserialize<'de>, A: MapAccess<'de>>(map: A) -> Result<T, A::Error> {
+    T::deserialize(MapAccessDeserializer::new(map))
+}
+
+impl Forms for FileExpect {
+    const EXPECTED: &'static str = "a text, true, false or a table of conditions";
+
+    fn text(text: &str) -> Option<Self> {
+        Some(FileExpect::Text(text.to_owned()))
+    }
+
+    fn yes(yes: bool) -> Option<Self> {
+        Some(FileExpect::Exists(yes))
+    }
+
+    fn table<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        inner(map).map(FileExpect::Loose)
+    }
+}
+
+impl Forms for ResultExpect {
+    const EXPECTED: &'static str = "\"answered\" or a table of conditions";
+
+    fn text(text: &str) -> Option<Self> {
+        (text == "answered").then_some(ResultExpect::Answered(Answered))
+    }
+
+    fn table<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        inner(map).map(ResultExpect::Exact)
+    }
+}
+
+impl Forms for Count {
+    const EXPECTED: &'static str = "a number from 0 or a table of min and max";
+
+    fn number(number: usize) -> Option<Self> {
+        Some(Count::Exact(number))
+    }
+
+    fn table<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        inner(map).map(Count::Within)
+    }
+}
+
+impl Forms for EventExpect {
+    const EXPECTED: &'static str = "a number from 0, a table of min and max, or a table of call ids";
+
+    fn number(number: usize) -> Option<Self> {
+        Some(EventExpect::Count(Count::Exact(number)))
+    }
+
+    fn table<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        let counts: BTreeMap<String, Count> = inner(map)?;
+        if counts.keys().all(|key| key == "min" || key == "max") {
+            let bound = |key: &str| match counts.get(key) {
+                None => Ok(None),
+                Some(Count::Exact(n)) => Ok(Some(*n)),
+                Some(Count::Within(_)) => Err(A::Error::custom(format!("{key} is not a number"))),
+            };
+            return Ok(EventExpect::Count(Count::Within(Bounds { min: bound("min")?, max: bound("max")? })));
+        }
+        Ok(EventExpect::ByCall(counts))
+    }
+}
+
+impl Forms for LaneExpect {
+    const EXPECTED: &'static str = "a list of event names or a table with one";
+
+    fn list(items: Vec<String>) -> Option<Self> {
+        Some(LaneExpect::Exact(items))
+    }
+
+    fn table<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        inner(map).map(LaneExpect::Loose)
+    }
+}
+
+macro_rules! read_forms {
+    ($($name:ty),*) => {$(
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(FormVisitor(std::marker::PhantomData))
+            }
+        }
+    )*};
+}
+
+read_forms!(FileExpect, ResultExpect, Count, EventExpect, LaneExpect);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Document;
+
+    #[track_caller]
+    fn check(line: &str, expect: Result<(), &str>) {
+        let doc = Document::parse("x", line).unwrap();
+        match (doc.read::<Expect>(), expect) {
+            (Ok(found), Ok(())) => assert_eq!((found.is_empty(), found.idle()), (false, Vec::<String>::new())),
+            (Err(problems), Err(part)) => assert!(problems.to_string().contains(part), "{problems}"),
+            (found, _) => panic!("{found:?}"),
+        }
+    }
+
+    #[test]
+    fn every_form_is_read() {
+        check("file.'a.txt' = 'x'", Ok(()));
+        check("outside.a = false", Ok(()));
+        check("home.a = { contains = 'x', lines = 2 }", Ok(()));
+        check("result.c1 = 'answered'", Ok(()));
+        check("result.c1.count = 1", Ok(()));
+        check("requests = 2", Ok(()));
+        check("requests = { min = 1 }", Ok(()));
+        check("catalog = { has = ['a'], sorted = true, order = ['a'], contains = { a = 'x' } }", Ok(()));
+        check("prefix = 'stable'", Ok(()));
+        check("event.started = 1", Ok(()));
+        check("event.started = { max = 1 }", Ok(()));
+        check("event.started.c1 = 1", Ok(()));
+        check("lane.c1 = ['received']", Ok(()));
+        check("lane.c1.contains = ['received']", Ok(()));
+    }
+
+    #[test]
+    fn slips_are_named_where_they_are() {
+        check(
+            "file.a = { contain = 'x' }",
+            Err("x:1:12: unknown field \"contain\" in file.a; did you mean \"contains\"?"),
+        );
+        check("file.a = 3", Err("x:1:10: invalid value: integer `3`, expected a text, true, false or a table"));
+        check("result.c1 = 'answerd'", Err("expected \"answered\" or a table of conditions in result.c1"));
+        check("requests = -1", Err("a number from 0"));
+        check("prefix = 'stabel'", Err("did you mean \"stable\"?"));
+        check("lane.c1 = [1]", Err("lane.c1[0]"));
+        check("event.x = { min = { min = 1 } }", Err("min is not a number"));
+    }
+
+    #[test]
+    fn a_condition_that_says_nothing_is_seen() {
+        let read = |line: &str| Document::parse("x", line).unwrap().read::<Expect>().unwrap().idle();
+        assert_eq!(
+            read("file.a = {}\nresult.c1 = {}\ntext = {}\ncatalog = {}"),
+            ["file.\"a\"", "result.c1", "text", "catalog"]
+        );
+    }
+
+    #[test]
+    fn counts_have_bounds() {
+        assert!(Count::Within(Bounds { min: Some(1), max: Some(2) }).holds(2));
+        assert!(!Count::Within(Bounds { min: Some(1), max: None }).holds(0));
+        assert!(!Count::Exact(1).holds(2));
+    }
+}

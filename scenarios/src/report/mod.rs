@@ -1,0 +1,113 @@
+//! Reports: from what was said of cases to what is said of rules, and how that is shown.
+//!
+//! [`Report`] is the whole outcome of a run as data, with a versioned schema; the other modules only render it.
+
+pub mod text;
+pub mod transcript;
+
+use crate::rule::{Level, Profile, RuleBook};
+use crate::run::{CaseResult, CheckResult};
+use crate::verdict::Verdict;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of [`Report`]'s format. Counts its incompatible changes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The outcome of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// [`SCHEMA_VERSION`].
+    pub schema: u32,
+    /// The version of this tool, and of the rules and cases in it.
+    pub slotspec: String,
+    /// What was judged.
+    pub agent: AgentInfo,
+    /// The dialect it spoke.
+    pub dialect: String,
+    /// One entry for each rule, sorted by id.
+    pub rules: Vec<RuleResult>,
+    /// One entry for each case and twin, in order of id.
+    pub cases: Vec<CaseResult>,
+    /// How many cases were not run because the run was interrupted.
+    pub missing: usize,
+    /// How long it took, in real seconds.
+    pub seconds: f64,
+}
+
+/// What was judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentInfo {
+    /// Its name.
+    pub name: String,
+    /// Its version as probed, empty when unknown.
+    pub version: String,
+}
+
+/// What is said of one rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleResult {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// How binding it is.
+    pub level: Level,
+    /// Whom it binds.
+    pub profile: Profile,
+    /// The gravest verdict of its checks.
+    pub verdict: Verdict,
+    /// How many checks said something of it.
+    pub checks: usize,
+    /// The checks with that verdict, unless it is a pass, as `case: check`.
+    pub at: Vec<String>,
+    /// The cause of the first of them.
+    pub cause: String,
+    /// What the first of them expected and saw.
+    pub detail: String,
+}
+
+impl Report {
+    /// Whether every rule that must be kept is kept, and nothing is missing.
+    pub fn is_good(&self) -> bool {
+        let binds = |rule: &&RuleResult| rule.level == Level::Must;
+        self.missing == 0 && self.rules.iter().filter(binds).all(|rule| rule.verdict.is_good())
+    }
+
+    /// How many rules have this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.rules.iter().filter(|rule| rule.verdict == verdict).count()
+    }
+}
+
+/// What follows for the rules. A rule that nothing spoke of is left out.
+pub fn rules(book: &RuleBook, cases: &[CaseResult]) -> Vec<RuleResult> {
+    let mut results = Vec::new();
+    for booked in book.iter() {
+        let rule = &booked.rule;
+        let said: Vec<(&CaseResult, &CheckResult)> = cases
+            .iter()
+            .flat_map(|case| case.all().map(move |check| (case, check)))
+            .filter(|(_, c)| c.rule == rule.id)
+            .collect();
+        let Some(verdict) = said.iter().map(|(_, check)| check.outcome.verdict).max() else { continue };
+        let worst: Vec<&(&CaseResult, &CheckResult)> =
+            said.iter().filter(|(_, check)| check.outcome.verdict == verdict && verdict != Verdict::Pass).collect();
+        let first = worst.first().map(|(_, check)| &check.outcome);
+        results.push(RuleResult {
+            id: rule.id.clone(),
+            title: rule.title.clone(),
+            level: rule.level,
+            profile: rule.profile,
+            verdict,
+            checks: said.iter().filter(|(_, check)| check.outcome.verdict != Verdict::NotApplicable).count(),
+            at: worst.iter().map(|(case, check)| format!("{}: {}", case.id, check.name)).collect(),
+            cause: first.map(|outcome| outcome.cause.clone()).unwrap_or_default(),
+            detail: first.map(|outcome| outcome.detail.clone()).unwrap_or_default(),
+        });
+    }
+    results
+}
+
+#[cfg(test)]
+mod tests;

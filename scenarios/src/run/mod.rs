@@ -1,0 +1,49 @@
+//! Running: one case in one world, and many of them beside each other.
+//!
+//! A run is bounded three times: the agent keeps its own limit, the runner stands behind it with a later one in the same
+//! clock, and a thread that outlives both in real time is left behind and judged as a hang. Whatever ends a run, its
+//! processes and folders are gone after it. What a run means is not decided here but in [`crate::check`].
+
+mod judge;
+mod once;
+mod pool;
+
+pub use judge::{CaseResult, CheckResult, judge_set, judge_trace};
+pub use once::{HarnessError, Run, run_bounded};
+pub use pool::{Progress, run_all};
+
+use crate::agent::Agent;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// What is run against what, and how.
+#[derive(Clone)]
+pub struct Runner {
+    /// What is judged.
+    pub agent: Arc<dyn Agent>,
+    /// The dialect to speak.
+    pub dialect: String,
+    /// How the mock is set up beside the script: binding, side traffic. Its folders are those of each world.
+    pub mock: mock_llm::Config,
+    /// Whether cases that start no process run in virtual time. Only for an agent that uses no socket.
+    pub virtual_time: bool,
+    /// The least time a run gets, for agents that are slow to start.
+    pub least_limit: Duration,
+    /// Cancelled when nothing more is to be run.
+    pub cancel: CancellationToken,
+}
+
+impl Runner {
+    /// The runner of this agent with nothing else set: real time, the dialect `chat`, the mock as it is.
+    pub fn new(agent: Arc<dyn Agent>) -> Self {
+        Runner {
+            agent,
+            dialect: "chat".to_owned(),
+            mock: mock_llm::Config::default(),
+            virtual_time: false,
+            least_limit: Duration::ZERO,
+            cancel: CancellationToken::new(),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! One run of one case in a fresh world.
+
+use super::Runner;
+use crate::agent::{AgentRun, Job};
+use crate::case::Case;
+use crate::check::Seen;
+use crate::world::{World, WorldError};
+use mock_llm::{Folders, Journal, MockLlm};
+use slot_oracles::trace::{AgentEnd, Leftover, Node, TreeChange};
+use slot_oracles::{RuntimeTrace, Trace};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// What the runner grants an agent beyond its limit, before it stops the run itself.
+const GRACE: Duration = Duration::from_secs(2);
+/// What a run's thread gets in real time beyond that, before it is left behind. Covers building and sweeping a world.
+const ABANDON: Duration = Duration::from_secs(20);
+/// How often a waiting caller looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why a run gave nothing to judge. Never the agent's fault.
+#[derive(Debug, Error)]
+pub enum HarnessError {
+    /// The world could not be built.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// No thread or runtime could be had.
+    #[error("cannot start a run: {0}; fewer jobs may help")]
+    Start(std::io::Error),
+    /// Something in the harness, or in an agent that shares its process, panicked.
+    #[error("a panic outside every tool: {0}")]
+    Panicked(String),
+    /// The caller no longer wants it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// One run, with its world still standing.
+pub struct Run {
+    /// What the checks look at.
+    pub seen: Seen,
+    /// Everything that crossed the wire.
+    pub journal: Journal,
+    /// What the agent printed as errors.
+    pub stderr: String,
+    world: Arc<World>,
+}
+
+impl Run {
+    /// The text without anything that belongs to this run alone: folders and marker get their names.
+    pub fn neutral(&self, text: &str) -> String {
+        self.world.neutral(text)
+    }
+}
+
+/// Runs a case on a thread of its own, and comes back in bounded time whatever happens there.
+///
+/// # Errors
+/// When the harness fails, or is interrupted.
+pub fn run_bounded(runner: &Runner, case: &Case) -> Result<Run, HarnessError> {
+    let world = Arc::new(World::build(&case.world)?);
+    let before = snapshot(&world);
+    let folder = |path: &Path| Some(path.display().to_string());
+    let folders =
+        Folders { workspace: folder(world.workspace()), outside: folder(world.outside()), home: folder(world.home()) };
+    let mock = MockLlm::with_config(case.script.clone(), mock_llm::Config { folders, ..runner.mock.clone() });
+    let limit = case.limit.max(runner.least_limit);
+
+    let (sender, receiver) = mpsc::channel();
+    let inside =
+        Inside { runner: runner.clone(), case: case.clone(), world: Arc::clone(&world), mock: mock.clone(), limit };
+    std::thread::Builder::new()
+        .name(case.id.clone())
+        .spawn(move || {
+            let ended =
+                catch_unwind(AssertUnwindSafe(|| inside.run())).unwrap_or_else(|payload| Err(panicked(payload)));
+            // The receiver is gone when this run was left behind.
+            let _ = sender.send(ended);
+        })
+        .map_err(HarnessError::Start)?;
+    let ended = wait(&receiver, runner, limit + GRACE + ABANDON)?;
+    Ok(lower(case, ended, before, world, &mock))
+}
+
+/// What came of a run inside its thread.
+struct Ended {
+    run: AgentRun,
+    leftover: Vec<Leftover>,
+}
+
+fn wait(
+    receiver: &mpsc::Receiver<Result<Ended, HarnessError>>,
+    runner: &Runner,
+    limit: Duration,
+) -> Result<Ended, HarnessError> {
+    let started = Instant::now();
+    let mut interrupted: Option<Instant> = None;
+    loop {
+        match receiver.recv_timeout(LOOK) {
+            Ok(ended) => return ended,
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(HarnessError::Panicked("a run ended without a word".to_owned()));
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        // The run's own thread stops it; this is for one that cannot be stopped.
+        if interrupted.is_some_and(|since| since.elapsed() > GRACE) {
+            return Err(HarnessError::Interrupted);
+        }
+        if runner.cancel.is_cancelled() {
+            interrupted.get_or_insert_with(Instant::now);
+        }
+        if started.elapsed() > limit {
+            let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+            let run = AgentRun { end: AgentEnd::TimedOut { limit_ms }, ..AgentRun::default() };
+            return Ok(Ended { run, leftover: Vec::new() });
+        }
+    }
+}
+
+/// Everything a run's thread needs.
+struct Inside {
+    runner: Runner,
+    case: Case,
+    world: Arc<World>,
+    mock: MockLlm,
+    limit: Duration,
+}
+
+impl Inside {
+    fn run(&self) -> Result<Ended, HarnessError> {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all();
+        // Virtual time never meets a child process or a socket.
+        builder.start_paused(self.runner.virtual_time && !self.case.starts_processes());
+        let runtime = builder.build().map_err(HarnessError::Start)?;
+        let ended = runtime.block_on(self.agent());
+        // Nothing may wait for a blocking task that an agent left behind.
+        runtime.shutdown_background();
+        ended
+    }
+
+    async fn agent(&self) -> Result<Ended, HarnessError> {
+        let case = &self.case;
+        let job = Job {
+            prompt: &case.prompt,
+            mode: case.mode,
+            answers: &case.answers,
+            world: &self.world,
+            tools: &case.world.tools,
+            mock: &self.mock,
+            dialect: &self.runner.dialect,
+            cancel_at: case.cancel.as_ref().map(|(event, call)| (event.as_str(), call.as_str())),
+            limit: self.limit,
+        };
+        let agent = tokio::time::timeout(self.limit + GRACE, self.runner.agent.run(job));
+        let run = tokio::select! {
+            biased;
+            () = self.runner.cancel.cancelled() => None,
+            run = agent => Some(run.unwrap_or_else(|_| {
+                let limit_ms = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
+                AgentRun { end: AgentEnd::TimedOut { limit_ms }, ..AgentRun::default() }
+            })),
+        };
+        let leftover = self.world.sweep().await;
+        run.map(|run| Ended { run, leftover }).ok_or(HarnessError::Interrupted)
+    }
+}
+
+type Trees = (BTreeMap<String, Node>, BTreeMap<String, Node>);
+
+fn snapshot(world: &World) -> Trees {
+    (world.snapshot_workspace(), world.snapshot_outside())
+}
+
+/// Lowers what happened into facts.
+fn lower(case: &Case, ended: Ended, before: Trees, world: Arc<World>, mock: &MockLlm) -> Run {
+    let after = snapshot(&world);
+    let mut trace = Trace::default();
+    mock.fill(&mut trace.wire);
+    trace.wire.workspace = TreeChange { before: before.0, after: after.0 };
+    trace.wire.outside = TreeChange { before: before.1, after: after.1 };
+    trace.wire.canaries.clone_from(&case.world.canaries);
+    trace.wire.leftover = ended.leftover;
+    trace.wire.end = ended.run.end;
+    trace.runtime = ended.run.runtime.map(|runtime| RuntimeTrace { events: runtime.events });
+    let report = mock.finish();
+    let seen = Seen {
+        trace,
+        stdout: ended.run.stdout,
+        unbound: report.unbound.iter().map(ToString::to_string).collect(),
+        unexpected: report.unexpected,
+        lost_cuts: report.lost_cuts,
+    };
+    Run { seen, journal: mock.journal(), stderr: ended.run.stderr, world }
+}
+
+fn panicked(payload: Box<dyn std::any::Any + Send>) -> HarnessError {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    HarnessError::Panicked(text.unwrap_or_else(|| "no message".to_owned()))
+}
