@@ -1,0 +1,73 @@
+//! Tools that a case registers in the runtime under test, broken ones among them.
+
+use crate::world::{Behaviour, ExtensionTool};
+use serde_json::Value;
+use slot_runtime::contract::{
+    BoxFuture, CapabilitySet, Origin, RunContext, Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
+};
+use std::path::PathBuf;
+
+/// A tool that does what its case says.
+pub struct CaseTool {
+    spec: ExtensionTool,
+    capabilities: CapabilitySet,
+    workspace: PathBuf,
+}
+
+impl CaseTool {
+    /// The tool of this spec, working in this workspace.
+    pub fn new(spec: ExtensionTool, workspace: PathBuf) -> Self {
+        let capabilities = CapabilitySet::of(&spec.capabilities);
+        CaseTool { spec, capabilities, workspace }
+    }
+}
+
+impl Tool for CaseTool {
+    fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    fn description(&self) -> &str {
+        assert!(self.spec.behaviour != Behaviour::PanicInDescription, "planted by the case: no description");
+        &self.spec.description
+    }
+
+    fn input_schema(&self) -> Value {
+        assert!(self.spec.behaviour != Behaviour::PanicInSchema, "planted by the case: no schema");
+        self.spec.schema.clone()
+    }
+
+    fn run<'a>(&'a self, input: &'a Value, _: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            match &self.spec.behaviour {
+                Behaviour::Echo => Ok(ToolOutput::ok(input.to_string())),
+                Behaviour::Touch(file) => std::fs::write(self.workspace.join(file), "touched")
+                    .map(|()| ToolOutput::ok(format!("touched {file}")))
+                    .map_err(|e| ToolError::Failed(format!("cannot touch {file}: {e}"))),
+                Behaviour::Fail => Err(ToolError::Failed("planted by the case: it fails".to_owned())),
+                Behaviour::Panic => panic!("planted by the case: it panics"),
+                Behaviour::Hang => std::future::pending().await,
+                Behaviour::Invalid(_) | Behaviour::PanicInSchema | Behaviour::PanicInDescription => {
+                    Ok(ToolOutput::ok("it ran"))
+                }
+            }
+        })
+    }
+}
+
+impl ToolSpec for CaseTool {
+    fn capabilities(&self) -> CapabilitySet {
+        self.capabilities
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::extension("case")
+    }
+
+    fn validate_input(&self, _: &Value) -> Result<(), ValidationFault> {
+        match &self.spec.behaviour {
+            Behaviour::Invalid(message) => Err(ValidationFault::at("", message.clone())),
+            _ => Ok(()),
+        }
+    }
+}

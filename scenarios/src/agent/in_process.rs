@@ -1,0 +1,220 @@
+//! The reference runtime as an agent, in this process.
+//!
+//! On tier A its connection to the mock is an in-memory pipe, so that a paused clock makes stalls cost nothing; on tier B
+//! it dials the mock over TCP. Nothing else differs, and the canonical log must not either.
+
+use super::extension::CaseTool;
+use super::{Abilities, Agent, AgentRun, Answer, BoxFuture, Job, Mode};
+use crate::faults::Plant;
+use crate::world::World;
+use mock_llm::MockLlm;
+use slot_oracles::{RuntimeTrace, trace::AgentEnd};
+use slot_runtime::approval::{
+    ApprovalChannel, ApprovalPolicy, ApprovalQuestion, AskPerson, NoChannel, PassSuggested, PersonAnswer, Unattended,
+};
+use slot_runtime::boundary::{FileBoundary, Workspace};
+use slot_runtime::contract::{ToolDispatcher, ToolSpec};
+use slot_runtime::dispatch::Policies;
+use slot_runtime::event::{Event, EventLog, EventSink};
+use slot_runtime::registry::Registry;
+use slot_runtime::session::Unobserved;
+use slot_runtime::transport::{Connector, Endpoint, HttpLimits, Io, ModelClient, TcpConnector};
+use slot_runtime::{Outcome, Session, SessionConfig};
+use slot_wire::Dialect;
+use std::{collections::BTreeMap, io, sync::Arc};
+use tokio_util::sync::CancellationToken;
+
+/// How the runtime reaches the mock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// In-memory pipes.
+    A,
+    /// TCP.
+    B,
+}
+
+/// The reference runtime.
+pub struct InProcess {
+    tier: Tier,
+    plant: Arc<dyn Plant>,
+    abilities: Abilities,
+}
+
+impl InProcess {
+    /// The runtime as it is.
+    pub fn new(tier: Tier) -> Self {
+        InProcess::with_plant(tier, Arc::new(crate::faults::Sound))
+    }
+
+    /// The runtime with a planted fault.
+    pub fn with_plant(tier: Tier, plant: Arc<dyn Plant>) -> Self {
+        let abilities = Abilities {
+            runtime_events: true,
+            extension_tools: true,
+            cancellation: true,
+            modes: vec![Mode::Unattended, Mode::Auto, Mode::Ask, Mode::Deny],
+        };
+        InProcess { tier, plant, abilities }
+    }
+
+    async fn run_job(&self, job: Job<'_>) -> Result<AgentRun, String> {
+        let (connector, endpoint, _listening) = match self.tier {
+            Tier::A => {
+                let endpoint = Endpoint { host: "mock".into(), port: 80, prefix: "/v1".into() };
+                (Arc::new(Pipes(job.mock.clone())) as Arc<dyn Connector>, endpoint, None)
+            }
+            Tier::B => {
+                let any = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+                let listening = job.mock.listen(any).await.map_err(|e| format!("the mock cannot listen: {e}"))?;
+                let endpoint = Endpoint::parse(&listening.base_url()).map_err(|e| e.to_string())?;
+                (Arc::new(TcpConnector) as Arc<dyn Connector>, endpoint, Some(listening))
+            }
+        };
+        let connector = self.plant.connector(connector);
+        let client = ModelClient::new(connector, endpoint, None, HttpLimits::default());
+        let cancel = CancellationToken::new();
+        let log = EventLog::new(job.cancel_at.map(|(event, call)| {
+            let sink = CancelAt { event: event.to_owned(), lane: format!("call:{call}"), cancel: cancel.clone() };
+            Arc::new(sink) as Arc<dyn EventSink>
+        }));
+        let dialect = dialect(job.dialect)?;
+        let mut session = Session::new(
+            SessionConfig { system: slot_tools::SYSTEM_TEXT.to_owned(), ..SessionConfig::new("mock-model", dialect) },
+            client,
+            self.dispatcher(&job)?,
+            self.plant.policies(Policies { approval: approval(job.mode, job.answers), ..Policies::default() }),
+            log.clone(),
+            Arc::new(Unobserved),
+        );
+        let run = tokio::time::timeout(job.limit, session.run(job.prompt, &cancel)).await;
+        let end = match &run {
+            Ok(outcome) => AgentEnd::Finished { code: code(outcome) },
+            Err(_) => AgentEnd::TimedOut { limit_ms: u64::try_from(job.limit.as_millis()).unwrap_or(u64::MAX) },
+        };
+        let stdout = match run {
+            Ok(Outcome::Completed { text, .. }) => text,
+            _ => String::new(),
+        };
+        let events = log.canonical().iter().map(|e| serde_json::to_value(e).unwrap_or_default()).collect();
+        let runtime = Some(RuntimeTrace { events });
+        Ok(AgentRun { end, runtime, stdout, stderr: String::new() })
+    }
+
+    fn dispatcher(&self, job: &Job<'_>) -> Result<Arc<dyn ToolDispatcher>, String> {
+        let root = job.world.workspace();
+        let workspace = Workspace::open(root).map_err(|e| format!("the workspace cannot be opened: {e}"))?;
+        let boundary: Arc<dyn FileBoundary> = self.plant.boundary(Arc::new(workspace), root);
+        let mut tools: Vec<Arc<dyn ToolSpec>> = slot_tools::builtins_with(boundary, variables(job.world));
+        for spec in job.tools {
+            tools.push(Arc::new(CaseTool::new(spec.clone(), root.to_owned())));
+        }
+        Ok(self.plant.dispatcher(Arc::new(Registry::new(self.plant.tools(tools)))))
+    }
+}
+
+impl Agent for InProcess {
+    fn name(&self) -> &str {
+        "reference"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    fn run<'a>(&'a self, job: Job<'a>) -> BoxFuture<'a, AgentRun> {
+        Box::pin(async move {
+            self.run_job(job)
+                .await
+                .unwrap_or_else(|reason| AgentRun { end: AgentEnd::NotStarted { reason }, ..AgentRun::default() })
+        })
+    }
+}
+
+/// What a command of this run sees: the decoy home, a folder of its own for temporary files, and the run's marker.
+fn variables(world: &World) -> Vec<(String, String)> {
+    let (marker, value) = world.marker();
+    let text = |path: &std::path::Path| path.display().to_string();
+    vec![
+        (marker.to_owned(), value.to_owned()),
+        ("HOME".to_owned(), text(world.home())),
+        ("TMPDIR".to_owned(), text(world.tmp())),
+    ]
+}
+
+/// The exit code that `slot exec` gives for this outcome.
+fn code(outcome: &Outcome) -> i32 {
+    match outcome {
+        Outcome::Completed { .. } => 0,
+        Outcome::Failed { .. } => 1,
+        Outcome::TurnLimit { .. } => 4,
+        Outcome::Cancelled => 130,
+    }
+}
+
+fn dialect(name: &str) -> Result<Dialect, String> {
+    Dialect::ALL
+        .into_iter()
+        .find(|d| d.name() == name)
+        .ok_or_else(|| format!("the reference runtime does not speak the dialect {name:?}"))
+}
+
+fn approval(mode: Mode, answers: &BTreeMap<String, Answer>) -> Arc<dyn ApprovalPolicy> {
+    match mode {
+        Mode::Unattended => Arc::new(Unattended),
+        Mode::Auto => Arc::new(PassSuggested(NoChannel)),
+        Mode::Ask => Arc::new(AskPerson(ScriptedPerson(answers.clone()))),
+        // What an embedder gets who names no policy: nobody can be asked.
+        Mode::Deny => Arc::new(NoChannel),
+    }
+}
+
+/// A person who answers as the case says, and denies what the case does not mention.
+struct ScriptedPerson(BTreeMap<String, Answer>);
+
+impl ApprovalChannel for ScriptedPerson {
+    fn ask<'a>(
+        &'a self,
+        question: &'a ApprovalQuestion,
+    ) -> slot_runtime::contract::BoxFuture<'a, Option<PersonAnswer>> {
+        let approved = self.0.get(&question.call_id) == Some(&Answer::Approve);
+        Box::pin(async move { Some(PersonAnswer { approved, comment: String::new() }) })
+    }
+}
+
+/// Hands out in-memory pipes, each served by the mock in a task of its own.
+struct Pipes(MockLlm);
+
+/// The size of a pipe's buffer in each direction.
+const PIPE_BYTES: usize = 64 << 10;
+
+impl Connector for Pipes {
+    fn connect<'a>(&'a self, _: &'a Endpoint) -> slot_runtime::contract::BoxFuture<'a, io::Result<Box<dyn Io>>> {
+        let (near, far) = tokio::io::duplex(PIPE_BYTES);
+        // The task ends when the near end is dropped.
+        tokio::spawn(self.0.serve_io(far));
+        Box::pin(async move { Ok(Box::new(near) as Box<dyn Io>) })
+    }
+}
+
+/// Cancels a run at a named event of a call.
+struct CancelAt {
+    event: String,
+    lane: String,
+    cancel: CancellationToken,
+}
+
+impl EventSink for CancelAt {
+    fn event(&self, event: &Event) {
+        if event.lane.to_string() != self.lane {
+            return;
+        }
+        let value = serde_json::to_value(event).unwrap_or_default();
+        if value["event"] == self.event.as_str() {
+            self.cancel.cancel();
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What is judged: anything that runs a task against the mock model.
+//!
+//! One trait covers the reference runtime in process and any command. A [`Job`] says what to do and in which world; an
+//! [`AgentRun`] says how it ended. Everything else is observed from outside.
+
+pub mod command;
+pub mod extension;
+pub mod in_process;
+
+use crate::world::{ExtensionTool, World};
+use mock_llm::MockLlm;
+use serde::{Deserialize, Serialize};
+use slot_oracles::{RuntimeTrace, trace::AgentEnd};
+use std::{collections::BTreeMap, future::Future, pin::Pin, time::Duration};
+
+/// A boxed future.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Something that can be judged.
+pub trait Agent: Send + Sync {
+    /// Its name in reports.
+    fn name(&self) -> &str;
+
+    /// Its version as probed, empty when unknown.
+    fn version(&self) -> &str;
+
+    /// What it declares to have; a case that needs more is NOT-APPLICABLE.
+    fn abilities(&self) -> &Abilities;
+
+    /// Runs one task to its end, within the job's limit. Never panics; a failure to start is an end like any other.
+    fn run<'a>(&'a self, job: Job<'a>) -> BoxFuture<'a, AgentRun>;
+}
+
+/// What an agent declares to have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// Whether it hands out runtime events.
+    pub runtime_events: bool,
+    /// Whether a case may register tools of its own in it.
+    pub extension_tools: bool,
+    /// Whether a case may cancel it at a named event.
+    pub cancellation: bool,
+    /// The approval modes it offers.
+    pub modes: Vec<Mode>,
+}
+
+/// Who is asked during a run.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Nobody: everything the agent can do, it may do. What real agents call auto-approve, or yolo.
+    #[default]
+    Unattended,
+    /// Nobody, and only suggested approvals pass; what requires a person is denied.
+    Auto,
+    /// A person, who answers as the case scripts it.
+    Ask,
+    /// Nobody; everything that would ask is denied.
+    Deny,
+}
+
+/// One task in one world.
+pub struct Job<'a> {
+    /// What the user says.
+    pub prompt: &'a str,
+    /// Who is asked.
+    pub mode: Mode,
+    /// In [`Mode::Ask`]: the person's answers by call id; a call that is not listed is denied.
+    pub answers: &'a BTreeMap<String, Answer>,
+    /// The folders and the environment of the run.
+    pub world: &'a World,
+    /// Tools that the case registers in the agent; empty unless the agent declares that ability.
+    pub tools: &'a [ExtensionTool],
+    /// The mock model.
+    pub mock: &'a MockLlm,
+    /// The dialect to speak.
+    pub dialect: &'a str,
+    /// The run is cancelled when the runtime logs this event for this call, such as (`started`, `c1`).
+    pub cancel_at: Option<(&'a str, &'a str)>,
+    /// How long the run may take.
+    pub limit: Duration,
+}
+
+/// A scripted answer to an approval question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Yes, this once.
+    Approve,
+    /// No.
+    Deny,
+}
+
+/// How a run went, beyond what is observed from outside.
+#[derive(Clone, Debug, Default)]
+pub struct AgentRun {
+    /// How it ended.
+    pub end: AgentEnd,
+    /// Its event log, where it hands one out.
+    pub runtime: Option<RuntimeTrace>,
+    /// What it printed, at most 256 KiB each.
+    pub stdout: String,
+    /// What it printed as errors.
+    pub stderr: String,
+}

@@ -1,0 +1,199 @@
+//! Mutations of a sound run's trace: what a broken agent would have left behind.
+//!
+//! They test the judges alone: whatever the runtime does, an oracle or a check that sleeps through its mutation is broken.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slot_oracles::trace::{AgentEnd, Leftover, Node, Trace, WireItem, WireRequest};
+
+/// One mutation, as data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mutation {
+    /// The last tool result of the last request is removed.
+    DropResult,
+    /// The last tool result of the last request is there twice.
+    DoubleResult,
+    /// The last two tool results of the last request change places.
+    SwapResults,
+    /// A result is added for a call that nobody made.
+    OrphanResult,
+    /// A tally shows two runs.
+    RunTwice,
+    /// A file appears in the workspace that no call names.
+    ExtraFile,
+    /// A file changes outside the workspace.
+    OutsideFile,
+    /// A planted string stands in a tool result.
+    LeakCanary,
+    /// An advertised tool gets a name with a blank.
+    IllegalName,
+    /// An advertised tool loses its object schema.
+    BadSchema,
+    /// The first advertised tool is there twice.
+    DuplicateTool,
+    /// The advertised tools are reversed.
+    ReverseTools,
+    /// The system text of the last request differs from the first one's.
+    RewriteSystem,
+    /// The first message of the last request differs from the first request's.
+    RewriteMessage,
+    /// The agent never ended.
+    Hang,
+    /// The agent was ended by a signal.
+    Crash,
+    /// A process was left.
+    LeftProcess,
+    /// The events lose their approvals.
+    NoApproval,
+    /// The events show a lower level than the capabilities demand.
+    LowerLevel,
+    /// Somebody was asked before the input was found valid.
+    AskedFirst,
+    /// The events lose the ends of the calls.
+    LoseSettled,
+    /// The last two events change places.
+    SwapEvents,
+}
+
+impl Mutation {
+    /// Applies the mutation. `false` means that the trace has nothing to apply it to, which is an error in the fault.
+    pub fn apply(self, trace: &mut Trace) -> bool {
+        match self {
+            Mutation::DropResult | Mutation::DoubleResult | Mutation::SwapResults | Mutation::OrphanResult => {
+                trace.wire.requests.last_mut().is_some_and(|request| self.results(&mut request.items))
+            }
+            Mutation::RunTwice => tally(trace),
+            Mutation::ExtraFile => add(&mut trace.wire.workspace.after, "left-by-nobody"),
+            Mutation::OutsideFile => add(&mut trace.wire.outside.after, "outside/left-by-nobody"),
+            Mutation::LeakCanary => leak(trace),
+            Mutation::IllegalName | Mutation::BadSchema | Mutation::DuplicateTool | Mutation::ReverseTools => {
+                trace.wire.requests.iter_mut().map(|request| self.tools(request)).fold(false, |any, one| any | one)
+            }
+            Mutation::RewriteSystem | Mutation::RewriteMessage => self.rewrite(trace),
+            Mutation::Hang => end(trace, AgentEnd::TimedOut { limit_ms: 1 }),
+            Mutation::Crash => end(trace, AgentEnd::Signalled { signal: 11 }),
+            Mutation::LeftProcess => {
+                trace.wire.leftover.push(Leftover { pid: 1, command: "sleep 600".into() });
+                true
+            }
+            Mutation::NoApproval
+            | Mutation::LowerLevel
+            | Mutation::AskedFirst
+            | Mutation::LoseSettled
+            | Mutation::SwapEvents => trace.runtime.as_mut().is_some_and(|runtime| self.events(&mut runtime.events)),
+        }
+    }
+
+    fn results(self, items: &mut Vec<WireItem>) -> bool {
+        let Some(last) = items.iter().rposition(is_result) else { return false };
+        match self {
+            Mutation::DropResult => drop(items.remove(last)),
+            Mutation::DoubleResult => items.insert(last, items[last].clone()),
+            Mutation::SwapResults => {
+                if last == 0 || !is_result(&items[last - 1]) {
+                    return false;
+                }
+                items.swap(last - 1, last);
+            }
+            _ => items
+                .insert(last, WireItem::ToolResult { call_id: "nobody".into(), content: "ok".into(), is_error: None }),
+        }
+        true
+    }
+
+    fn tools(self, request: &mut WireRequest) -> bool {
+        let Some(first) = request.tools.first().cloned() else { return false };
+        match self {
+            Mutation::IllegalName => request.tools[0].name = "a tool".into(),
+            Mutation::BadSchema => request.tools[0].schema = json!({"type": "string"}),
+            Mutation::DuplicateTool => request.tools.push(first),
+            _ => {
+                if request.tools.len() < 2 {
+                    return false;
+                }
+                request.tools.reverse();
+            }
+        }
+        true
+    }
+
+    fn rewrite(self, trace: &mut Trace) -> bool {
+        let several = trace.wire.requests.len() > 1;
+        let Some(last) = trace.wire.requests.last_mut().filter(|_| several) else { return false };
+        if self == Mutation::RewriteSystem {
+            // Dialects differ in where the system text stands: in a field of its own, or as the first message.
+            if last.raw.system.is_empty() {
+                let Some(first) = last.raw.items.first_mut() else { return false };
+                first.push(' ');
+            } else {
+                last.raw.system.push_str(" now");
+            }
+            return true;
+        }
+        let Some(item) = last.raw.items.iter_mut().find(|item| item.contains("\"user\"")) else { return false };
+        item.push(' ');
+        true
+    }
+
+    fn events(self, events: &mut Vec<Value>) -> bool {
+        let before = events.clone();
+        match self {
+            Mutation::NoApproval => events.retain(|e| e["event"] != "approval_decided"),
+            Mutation::LoseSettled => events.retain(|e| e["event"] != "settled"),
+            Mutation::LowerLevel => {
+                for event in events.iter_mut().filter(|e| e["event"] == "approval_level") {
+                    event["derived"] = json!("auto");
+                }
+            }
+            Mutation::AskedFirst => {
+                for event in events.iter_mut().filter(|e| e["event"] == "validated") {
+                    event["event"] = json!("approval_asked");
+                }
+            }
+            _ => {
+                let n = events.len();
+                if n < 2 {
+                    return false;
+                }
+                events.swap(n - 2, n - 1);
+            }
+        }
+        *events != before
+    }
+}
+
+fn is_result(item: &WireItem) -> bool {
+    matches!(item, WireItem::ToolResult { .. })
+}
+
+fn add(tree: &mut std::collections::BTreeMap<String, Node>, path: &str) -> bool {
+    tree.insert(path.to_owned(), Node::File { text: "x".into() });
+    true
+}
+
+fn tally(trace: &mut Trace) -> bool {
+    let tally = trace.wire.workspace.after.iter_mut().find(|(path, _)| path.starts_with("ran-"));
+    let Some((_, Node::File { text })) = tally else { return false };
+    text.push_str("again\n");
+    true
+}
+
+fn leak(trace: &mut Trace) -> bool {
+    let Some(canary) = trace.wire.canaries.first().cloned() else { return false };
+    let items = trace.wire.requests.iter_mut().flat_map(|request| request.items.iter_mut());
+    let mut any = false;
+    for item in items {
+        if let WireItem::ToolResult { content, .. } = item {
+            content.push_str(&canary);
+            any = true;
+        }
+    }
+    any
+}
+
+fn end(trace: &mut Trace, end: AgentEnd) -> bool {
+    trace.wire.end = end;
+    true
+}

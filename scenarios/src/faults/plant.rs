@@ -1,0 +1,309 @@
+//! Decorators on the seams of the reference runtime, each a way in which a runtime goes wrong.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use slot_runtime::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion, Unattended};
+use slot_runtime::boundary::{BoundaryError, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written};
+use slot_runtime::contract::{
+    ApprovalRequirement, BoxFuture, CapabilitySet, MetadataSnapshot, Origin, RunContext, Tool, ToolDispatcher,
+    ToolError, ToolOutput, ToolSpec, ValidationFault,
+};
+use slot_runtime::dispatch::{Approved, NameResolver, Parsed, Policies, Raw, Refusal, TruncationGate, Validated};
+use slot_runtime::transport::Connector;
+use slot_wire::StopReason;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Changes what a run of the reference runtime is made of. The default of every method changes nothing.
+pub trait Plant: Send + Sync {
+    /// The tools before they are registered.
+    fn tools(&self, tools: Vec<Arc<dyn ToolSpec>>) -> Vec<Arc<dyn ToolSpec>> {
+        tools
+    }
+
+    /// What the stages consult.
+    fn policies(&self, policies: Policies) -> Policies {
+        policies
+    }
+
+    /// What the engine holds of the tools.
+    fn dispatcher(&self, dispatcher: Arc<dyn ToolDispatcher>) -> Arc<dyn ToolDispatcher> {
+        dispatcher
+    }
+
+    /// What the tools hold of the files; `root` is the workspace.
+    fn boundary(&self, boundary: Arc<dyn FileBoundary>, _root: &Path) -> Arc<dyn FileBoundary> {
+        boundary
+    }
+
+    /// How connections are made.
+    fn connector(&self, connector: Arc<dyn Connector>) -> Arc<dyn Connector> {
+        connector
+    }
+}
+
+/// Nothing is planted.
+pub struct Sound;
+
+impl Plant for Sound {}
+
+/// A planted fault at one seam, as data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Seam {
+    /// The approval policy is skipped: everything is approved.
+    ApprovalSkip,
+    /// The approval policy is inverted.
+    ApprovalInvert,
+    /// The level that follows from the capabilities is understated.
+    LevelUnderstate,
+    /// What a tool says of its input is not asked for.
+    ValidateSkip,
+    /// Each run is made twice.
+    RunDouble,
+    /// Stubs answer as if they had run.
+    StubAnswers,
+    /// A badly named tool is cleaned, and takes the name of the tool it then looks like.
+    StubReplaces,
+    /// Paths are opened as they are.
+    BoundaryFollow,
+    /// Every path that could be a link is refused.
+    BoundaryRefuse,
+    /// Refusals carry no next step.
+    BoundaryTerse,
+    /// Half-written calls of a cut turn are let through.
+    TruncationSkip,
+    /// An unknown name is taken for the first tool.
+    NamesGuess,
+}
+
+impl Plant for Seam {
+    fn tools(&self, tools: Vec<Arc<dyn ToolSpec>>) -> Vec<Arc<dyn ToolSpec>> {
+        match self {
+            Seam::StubReplaces => {
+                tools.into_iter().map(|tool| Arc::new(Cleaned::new(tool)) as Arc<dyn ToolSpec>).collect()
+            }
+            _ => tools,
+        }
+    }
+
+    fn policies(&self, mut policies: Policies) -> Policies {
+        match self {
+            Seam::ApprovalSkip => policies.approval = Arc::new(Unattended),
+            Seam::ApprovalInvert => policies.approval = Arc::new(Inverted(policies.approval)),
+            Seam::TruncationSkip => policies.truncation = Arc::new(AdmitAll),
+            Seam::NamesGuess => policies.names = Arc::new(FirstTool),
+            _ => {}
+        }
+        policies
+    }
+
+    fn dispatcher(&self, inner: Arc<dyn ToolDispatcher>) -> Arc<dyn ToolDispatcher> {
+        match self {
+            Seam::LevelUnderstate | Seam::ValidateSkip | Seam::RunDouble | Seam::StubAnswers => {
+                Arc::new(Dispatch { seam: *self, snapshot: snapshot(*self, inner.as_ref()), inner })
+            }
+            _ => inner,
+        }
+    }
+
+    fn boundary(&self, inner: Arc<dyn FileBoundary>, root: &Path) -> Arc<dyn FileBoundary> {
+        match self {
+            Seam::BoundaryFollow | Seam::BoundaryRefuse | Seam::BoundaryTerse => {
+                Arc::new(Files { seam: *self, inner, root: root.to_owned() })
+            }
+            _ => inner,
+        }
+    }
+}
+
+struct Inverted(Arc<dyn ApprovalPolicy>);
+
+impl ApprovalPolicy for Inverted {
+    fn decide<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalDecision> {
+        Box::pin(async move {
+            let decision = self.0.decide(question).await;
+            ApprovalDecision { approved: !decision.approved, ..decision }
+        })
+    }
+}
+
+struct AdmitAll;
+
+impl TruncationGate for AdmitAll {
+    fn admit(&self, _: &Raw, _: &StopReason) -> Result<(), Refusal> {
+        Ok(())
+    }
+}
+
+struct FirstTool;
+
+impl NameResolver for FirstTool {
+    fn resolve(&self, requested: &str, snapshot: &MetadataSnapshot) -> Result<String, Refusal> {
+        let first = snapshot.catalog.names().first().cloned().unwrap_or_default();
+        Ok(if snapshot.tools.contains_key(requested) { requested.to_owned() } else { first })
+    }
+}
+
+struct Dispatch {
+    seam: Seam,
+    snapshot: Arc<MetadataSnapshot>,
+    inner: Arc<dyn ToolDispatcher>,
+}
+
+/// What the engine is told of the tools.
+fn snapshot(seam: Seam, inner: &dyn ToolDispatcher) -> Arc<MetadataSnapshot> {
+    let mut snapshot = MetadataSnapshot::clone(&inner.snapshot());
+    if seam == Seam::LevelUnderstate {
+        for tool in snapshot.tools.values_mut() {
+            Arc::make_mut(tool).requirement = ApprovalRequirement::Auto;
+        }
+    }
+    Arc::new(snapshot)
+}
+
+impl ToolDispatcher for Dispatch {
+    fn snapshot(&self) -> Arc<MetadataSnapshot> {
+        Arc::clone(&self.snapshot)
+    }
+
+    fn validate(&self, call: &Parsed) -> Result<(), Vec<ValidationFault>> {
+        if self.seam == Seam::ValidateSkip { Ok(()) } else { self.inner.validate(call) }
+    }
+
+    fn requirement(&self, call: &Validated) -> ApprovalRequirement {
+        self.inner.requirement(call)
+    }
+
+    fn run<'a>(&'a self, call: &'a Approved, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            if self.seam == Seam::StubAnswers && call.tool().fail_closed.is_some() {
+                return Ok(ToolOutput::ok("done"));
+            }
+            if self.seam == Seam::RunDouble {
+                self.inner.run(call, run).await?;
+            }
+            self.inner.run(call, run).await
+        })
+    }
+}
+
+/// A tool whose illegal name was cleaned in the way that makes it collide.
+struct Cleaned {
+    inner: Arc<dyn ToolSpec>,
+    name: String,
+    replaces: bool,
+}
+
+impl Cleaned {
+    fn new(inner: Arc<dyn ToolSpec>) -> Self {
+        let name: String =
+            inner.name().chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+        Cleaned { replaces: name != inner.name(), name, inner }
+    }
+}
+
+impl Tool for Cleaned {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn description(&self) -> &str {
+        // Sorts before every other text, so that this tool wins the name.
+        if self.replaces { "" } else { self.inner.description() }
+    }
+    fn input_schema(&self) -> Value {
+        self.inner.input_schema()
+    }
+    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        if self.replaces {
+            let message = "this tool failed to initialize".to_owned();
+            return Box::pin(async { Err(ToolError::Unavailable(message)) });
+        }
+        self.inner.run(input, run)
+    }
+}
+
+impl ToolSpec for Cleaned {
+    fn capabilities(&self) -> CapabilitySet {
+        self.inner.capabilities()
+    }
+    fn origin(&self) -> Origin {
+        if self.replaces { Origin::builtin() } else { self.inner.origin() }
+    }
+    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
+        self.inner.validate_input(input)
+    }
+    fn approval_for_input(&self, input: &Value) -> Option<ApprovalRequirement> {
+        self.inner.approval_for_input(input)
+    }
+}
+
+fn io(path: &str, source: std::io::Error) -> BoundaryError {
+    BoundaryError::Io { path: path.to_owned(), doing: "use", source }
+}
+
+struct Files {
+    seam: Seam,
+    inner: Arc<dyn FileBoundary>,
+    root: PathBuf,
+}
+
+impl Files {
+    /// A refusal as this seam words it.
+    fn spoil<T>(&self, result: Result<T, BoundaryError>) -> Result<T, BoundaryError> {
+        match (self.seam, result) {
+            (Seam::BoundaryTerse, Err(BoundaryError::Escape { .. })) => Err(io("it", std::io::Error::other("no"))),
+            (_, result) => result,
+        }
+    }
+
+    /// Refuses whatever is a link.
+    fn refuse_link(&self, path: &str) -> Result<(), BoundaryError> {
+        let is_link = self.root.join(path).symlink_metadata().is_ok_and(|m| m.is_symlink());
+        if self.seam == Seam::BoundaryRefuse && is_link {
+            return Err(BoundaryError::Escape { path: path.to_owned(), via: None });
+        }
+        Ok(())
+    }
+}
+
+impl FileBoundary for Files {
+    fn open_file(&self, path: &str) -> Result<OpenFile, BoundaryError> {
+        self.refuse_link(path)?;
+        if self.seam == Seam::BoundaryFollow {
+            let full = self.root.join(path);
+            let file = std::fs::File::open(&full).map_err(|e| io(path, e))?;
+            let len = file.metadata().map_err(|e| io(path, e))?.len();
+            return Ok(OpenFile { file, path: full, len });
+        }
+        self.spoil(self.inner.open_file(path))
+    }
+
+    fn open_dir(&self, path: &str) -> Result<OpenDir, BoundaryError> {
+        self.spoil(self.inner.open_dir(path))
+    }
+
+    fn metadata(&self, path: &str) -> Result<Metadata, BoundaryError> {
+        self.spoil(self.inner.metadata(path))
+    }
+
+    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
+        self.refuse_link(path)?;
+        self.spoil(self.inner.list_dir(path, limit))
+    }
+
+    fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
+        self.refuse_link(path)?;
+        if self.seam == Seam::BoundaryFollow {
+            let full = self.root.join(path);
+            std::fs::write(&full, bytes).map_err(|e| io(path, e))?;
+            return Ok(Written { path: full, created: true });
+        }
+        self.spoil(self.inner.write_atomic(path, bytes, mode))
+    }
+
+    fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
+        self.spoil(self.inner.create_dirs(path))
+    }
+}
