@@ -3,6 +3,7 @@
 //! - [`sse`]: an incremental decoder of `text/event-stream` bytes.
 //! - [`turn`]: what a model turn is, whatever dialect carried it.
 //! - [`conversation`]: what is sent back, whatever dialect carries it.
+//! - [`replay`]: signed and encrypted blocks, which go back verbatim or not at all.
 //! - [`dialect`]: the providers' wire forms, both ways.
 //! - [`stream`]: the two decoders in one, from a body's bytes to its turn.
 //!
@@ -14,11 +15,13 @@ pub mod dialect;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod replay;
 pub mod sse;
 pub mod stream;
 pub mod turn;
 
 pub use conversation::{Conversation, Item};
 pub use dialect::{Dialect, TurnDecoder};
+pub use replay::{OpaqueBlock, Replay};
 pub use stream::StreamDecoder;
 pub use turn::{CallDelta, RawCall, StopReason, Terminal, Turn, TurnDelta};

@@ -4,6 +4,7 @@
 //! engine). A turn states how it ended: only the dialect's terminal signal makes it [`Terminal::Clean`]; text or
 //! arguments that look complete never do.
 
+use crate::replay::OpaqueBlock;
 use serde::{Deserialize, Serialize};
 
 /// A turn, complete or not.
@@ -21,6 +22,10 @@ pub struct Turn {
     pub usage: Option<Usage>,
     /// Fragments that could not be assigned to a call without guessing; each is reported, none is merged.
     pub rejected: Vec<Rejected>,
+    /// Signed or encrypted blocks, in the order in which they came, to be sent back verbatim or not at all (see
+    /// [`Replay`](crate::Replay)).
+    #[serde(default)]
+    pub blocks: Vec<OpaqueBlock>,
 }
 
 impl Turn {
@@ -80,7 +85,7 @@ pub enum StopReason {
 /// Token counts as the provider gave them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens of the request.
+    /// Tokens of the request, those from the cache included.
     pub input: u64,
     /// Tokens of the answer.
     pub output: u64,

@@ -14,6 +14,9 @@
 //!
 //! An empty or missing id or name says nothing. Nothing here parses or mends arguments.
 
+mod closure;
+
+use self::closure::Closure;
 use super::json::{Joint, Piece};
 use super::{DecodeError, DecodeLimits};
 use crate::{CallDelta, RawCall, Turn, TurnDelta, turn::Rejected};
@@ -31,6 +34,8 @@ pub(super) struct Fragment<'a> {
     pub(super) arguments: Piece<'a>,
     /// The arguments were not a string but a JSON value, of which `arguments` is the text.
     pub(super) is_value: bool,
+    /// The dialect says in so many words that a call begins here.
+    pub(super) opens: bool,
 }
 
 /// What the assembler knows about a call besides what the turn says.
@@ -100,7 +105,15 @@ pub(super) struct Calls {
     by_id: BTreeMap<String, usize>,
     echoes: Vec<Echo>,
     last: Option<Target>,
+    /// Arguments that came with the head of the call on an index, for the case that no fragments follow.
+    starts: BTreeMap<u64, Start>,
     argument_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Start {
+    text: String,
+    is_value: bool,
 }
 
 impl Calls {
@@ -121,10 +134,92 @@ impl Calls {
                 }
                 let echo = self.echoes.len();
                 self.echoes.push(Echo { of, matched: 0, joint: Joint::default() });
-                self.bind(fragment.index, Target::Echo(echo));
+                if let Some(index) = fragment.index {
+                    self.by_index.insert(index, Target::Echo(echo));
+                }
                 self.echo(echo, fragment, to)
             }
         }
+    }
+
+    /// Keeps the arguments that came with the head of the call on `index`. They count if no fragments follow.
+    pub(super) fn start(
+        &mut self,
+        index: u64,
+        arguments: Piece<'_>,
+        is_value: bool,
+        to: &Assembly<'_>,
+    ) -> Result<bool, DecodeError> {
+        let text = arguments.into_text().into_owned();
+        if text.len() > to.limits.max_call_bytes {
+            return Err(to.limit("bytes of arguments in one call", to.limits.max_call_bytes));
+        }
+        let kept: usize = self.starts.values().map(|start| start.text.len()).sum();
+        if self.argument_bytes + kept + text.len() > to.limits.max_arguments_bytes {
+            return Err(to.limit("bytes of arguments in all calls", to.limits.max_arguments_bytes));
+        }
+        if self.by_index.contains_key(&index) {
+            self.starts.insert(index, Start { text, is_value });
+        }
+        Ok(false)
+    }
+
+    /// Ends the call on `index`: if no fragments came, its arguments are those that came with its head.
+    pub(super) fn settle(&mut self, index: u64, to: &mut Assembly<'_>) -> Result<bool, DecodeError> {
+        let Some(start) = self.starts.remove(&index) else { return Ok(false) };
+        let bare = match self.by_index.get(&index) {
+            Some(&Target::Call(call)) => to.turn.calls[call].arguments.is_empty(),
+            Some(&Target::Echo(echo)) => self.echoes[echo].matched == 0,
+            None => false,
+        };
+        if !bare {
+            return Ok(false);
+        }
+        let arguments = Piece::plain(&start.text);
+        self.accept(&Fragment { index: Some(index), arguments, is_value: start.is_value, ..Fragment::default() }, to)
+    }
+
+    /// Ends every call that is still open, as [`settle`](Self::settle) does.
+    pub(super) fn settle_all(&mut self, to: &mut Assembly<'_>) -> Result<bool, DecodeError> {
+        let mut grew = false;
+        while let Some((&index, _)) = self.starts.first_key_value() {
+            grew |= self.settle(index, to)?;
+        }
+        Ok(grew)
+    }
+
+    /// Takes a call stated as a whole, after its fragments or instead of them. Where the two differ the whole counts,
+    /// and the difference is reported.
+    pub(super) fn whole(&mut self, fragment: &Fragment<'_>, to: &mut Assembly<'_>) -> Result<bool, DecodeError> {
+        let bound = fragment.index.and_then(|index| self.by_index.get(&index).copied());
+        let same = |id: &str| fragment.id.is_empty() || id == fragment.id;
+        let call = match bound {
+            Some(Target::Echo(echo)) if same(&to.turn.calls[self.echoes[echo].of].id) => {
+                self.echoes[echo].matched = 0;
+                self.echoes[echo].joint = Joint::default();
+                return self.echo(echo, fragment, to);
+            }
+            Some(Target::Call(call)) if same(&to.turn.calls[call].id) => call,
+            _ => return self.accept(fragment, to),
+        };
+        if let Some(index) = fragment.index {
+            self.starts.remove(&index);
+        }
+        let raw = &mut to.turn.calls[call];
+        if !fragment.name.is_empty() && fragment.name != raw.name {
+            return to.reject("a known id came with a different name", fragment);
+        }
+        self.states[call].joint.close(&mut raw.arguments);
+        if fragment.arguments.is_exactly(&raw.arguments) {
+            return Ok(false);
+        }
+        if !raw.arguments.is_empty() {
+            self.argument_bytes -= raw.arguments.len().min(self.argument_bytes);
+            raw.arguments.clear();
+            self.states[call].closure = Closure::default();
+            to.reject("the fragments of a call differ from the whole of it, which was taken", fragment)?;
+        }
+        self.append(call, &Fragment { arguments: fragment.arguments.clone(), ..Fragment::default() }, to)
     }
 
     /// Ends the turn: half characters at the ends of arguments are replaced, and re-sends that were cut are reported.
@@ -205,7 +300,7 @@ impl Calls {
         if !closed {
             return Route::Continue(Target::Call(call));
         }
-        if own_index {
+        if own_index || fragment.opens {
             return Route::StartEcho(call);
         }
         if fragment.arguments.is_empty() || fragment.arguments.is_exactly(&calls[call].arguments) {
@@ -330,7 +425,7 @@ impl Calls {
                 self.by_id.entry(fragment.id.to_string()).or_insert(call);
             }
         }
-        self.bind(fragment.index, Target::Call(call));
+        self.bind(fragment.index, Target::Call(call), to.limits);
         Ok(!empty)
     }
 
@@ -353,6 +448,7 @@ impl Calls {
             name: Cow::Owned(original.name.clone()),
             arguments: fragment.arguments.clone(),
             is_value: fragment.is_value,
+            opens: true,
         };
         self.echoes[echo].matched = 0;
         // The index was bound to the re-send alone, so the second call has it to itself.
@@ -367,10 +463,11 @@ impl Calls {
     }
 
     /// Notes that `target` was touched, and gives it the index where that is free.
-    fn bind(&mut self, index: Option<u64>, target: Target) {
+    fn bind(&mut self, index: Option<u64>, target: Target, limits: &DecodeLimits) {
         self.last = Some(target);
         let Some(index) = index else { return };
-        if self.by_index.contains_key(&index) {
+        // A known id may come with ever new indices, of which no more are remembered than a turn may have calls.
+        if self.by_index.contains_key(&index) || self.by_index.len() >= 2 * limits.max_calls {
             return;
         }
         self.by_index.insert(index, target);
@@ -399,39 +496,4 @@ fn describe(fragment: &Fragment<'_>) -> String {
 /// At most 200 bytes of a text.
 pub(super) fn excerpt(text: &str) -> String {
     text[..text.floor_char_boundary(200)].to_owned()
-}
-
-/// Watches argument text go by and knows when its outermost bracket has been closed. It does not judge the text: it only
-/// tells a head that follows a complete call from one that repeats itself.
-#[derive(Debug, Default)]
-struct Closure {
-    depth: usize,
-    in_string: bool,
-    escaped: bool,
-    closed: bool,
-}
-
-impl Closure {
-    fn feed(&mut self, text: &str) {
-        for byte in text.bytes() {
-            if self.in_string {
-                match byte {
-                    _ if self.escaped => self.escaped = false,
-                    b'\\' => self.escaped = true,
-                    b'"' => self.in_string = false,
-                    _ => {}
-                }
-                continue;
-            }
-            match byte {
-                b'"' => self.in_string = true,
-                b'{' | b'[' => self.depth += 1,
-                b'}' | b']' if self.depth > 0 => {
-                    self.depth -= 1;
-                    self.closed |= self.depth == 0;
-                }
-                _ => {}
-            }
-        }
-    }
 }

@@ -8,5 +8,5 @@ mod encode;
 #[cfg(test)]
 mod tests;
 
-pub use decode::ChatDecoder;
+pub(super) use decode::{Chat, decode_whole};
 pub use encode::{encode_catalog, encode_request};

@@ -203,6 +203,21 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
+/// An id or a name: a string, or a whole number, with which some servers number their calls. Missing is empty; `None` is
+/// any other value.
+pub(super) fn identity(value: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    match value {
+        None => Some(Cow::Borrowed("")),
+        Some(value) if whole_number(value).is_some() => Some(Cow::Borrowed(value.get())),
+        Some(value) => Piece::of(value).map(Piece::into_text),
+    }
+}
+
+/// Whether a text is one JSON object, strictly.
+pub(super) fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok()
+}
+
 /// A JSON value that is a whole number of at least 0; `None` for any other value.
 pub(super) fn whole_number(value: &RawValue) -> Option<u64> {
     value.get().parse().ok()

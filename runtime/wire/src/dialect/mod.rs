@@ -2,19 +2,32 @@
 //!
 //! This module owns what they share. It refuses to own HTTP, retries and what a turn means to an engine.
 
-use crate::{Conversation, Turn, TurnDelta};
+use crate::{Conversation, Replay, Turn, TurnDelta};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
+pub mod anthropic;
+mod build;
 mod calls;
 pub mod chat;
 mod json;
+pub mod responses;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
 /// A dialect of the model's wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Dialect {
     /// OpenAI Chat Completions.
     Chat,
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Responses.
+    Responses,
 }
 
 /// One tool as a request advertises it. The schema text is embedded as it stands.
@@ -117,19 +130,40 @@ pub enum DecodeError {
 
 impl Dialect {
     /// Every dialect, in the order in which lists show them.
-    pub const ALL: [Dialect; 1] = [Dialect::Chat];
+    pub const ALL: [Dialect; 3] = [Dialect::Chat, Dialect::Anthropic, Dialect::Responses];
 
     /// The name used in flags, cases and logs.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Chat => "chat",
+            Dialect::Anthropic => "anthropic",
+            Dialect::Responses => "responses",
         }
     }
 
-    /// The path of the endpoint below the base URL.
+    /// The path of the endpoint below the base URL, which ends in the version (`…/v1`) in every dialect.
     pub fn path(self) -> &'static str {
         match self {
             Dialect::Chat => "/chat/completions",
+            Dialect::Anthropic => "/messages",
+            Dialect::Responses => "/responses",
+        }
+    }
+
+    /// The headers that every request of the dialect carries besides the content type, as names in lower case and
+    /// values.
+    pub fn headers(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Dialect::Anthropic => &[("anthropic-version", "2023-06-01")],
+            Dialect::Chat | Dialect::Responses => &[],
+        }
+    }
+
+    /// The header that carries the key: its name in lower case, and what stands before the key in its value.
+    pub fn key_header(self) -> (&'static str, &'static str) {
+        match self {
+            Dialect::Anthropic => ("x-api-key", ""),
+            Dialect::Chat | Dialect::Responses => ("authorization", "Bearer "),
         }
     }
 
@@ -138,25 +172,55 @@ impl Dialect {
     pub fn encode_catalog(self, tools: &[ToolDeclaration<'_>]) -> String {
         match self {
             Dialect::Chat => chat::encode_catalog(tools),
+            Dialect::Anthropic => anthropic::encode_catalog(tools),
+            Dialect::Responses => responses::encode_catalog(tools),
         }
     }
 
-    /// The body of a streaming request.
+    /// The body of a streaming request, without opaque blocks.
     pub fn encode_request(self, conversation: &Conversation, options: &RequestOptions<'_>) -> Vec<u8> {
+        self.encode_replaying(conversation, &Replay::default(), options)
+    }
+
+    /// The body of a streaming request, with the opaque blocks of earlier turns where this dialect carries them.
+    pub fn encode_replaying(
+        self,
+        conversation: &Conversation,
+        replay: &Replay,
+        options: &RequestOptions<'_>,
+    ) -> Vec<u8> {
         match self {
             Dialect::Chat => chat::encode_request(conversation, options),
+            Dialect::Anthropic => anthropic::encode_request(conversation, replay, options),
+            Dialect::Responses => responses::encode_request(conversation, replay, options),
         }
     }
 
-    /// A decoder for one response, with the default limits.
+    /// A decoder for one streamed response, with the default limits.
     pub fn decoder(self) -> Box<dyn TurnDecoder> {
         self.decoder_with(DecodeLimits::default())
     }
 
-    /// A decoder for one response.
+    /// A decoder for one streamed response.
     pub fn decoder_with(self, limits: DecodeLimits) -> Box<dyn TurnDecoder> {
         match self {
-            Dialect::Chat => Box::new(chat::ChatDecoder::new(limits)),
+            Dialect::Chat => Box::new(build::Decoder::new(chat::Chat, limits)),
+            Dialect::Anthropic => Box::new(build::Decoder::new(anthropic::Anthropic::default(), limits)),
+            Dialect::Responses => Box::new(build::Decoder::new(responses::Responses::default(), limits)),
+        }
+    }
+
+    /// Decodes the body of a response that was not streamed, with the default limits. As in a stream, only the dialect's
+    /// own word ends the turn: a body without a stop reason has no terminal signal, and an error object is one.
+    ///
+    /// # Errors
+    /// [`DecodeError`] where the body is not this dialect's or is past a limit; its event is 1.
+    pub fn decode_whole(self, body: &str) -> Result<Turn, DecodeError> {
+        let limits = DecodeLimits::default();
+        match self {
+            Dialect::Chat => chat::decode_whole(body, limits),
+            Dialect::Anthropic => anthropic::decode_whole(body, limits),
+            Dialect::Responses => responses::decode_whole(body, limits),
         }
     }
 }

@@ -1,35 +1,20 @@
-//! The response of Chat Completions, streamed.
+//! The response of Chat Completions, streamed and whole.
 //!
-//! What ends a turn: a `finish_reason` closes what came before it, `[DONE]` closes everything and ends the stream.
-//! Text, reasoning or call fragments after a `finish_reason` open the turn again until one of the two comes, so that a
-//! call that begins after the reason and is cut never looks complete. `[DONE]` without any reason is a clean end: the
-//! reason is then `tool_calls` where there are calls and `stop` where there are none. A `finish_reason` and then the
-//! end of the stream, without `[DONE]`, is clean as well.
-//!
-//! A provider may say `stop` beside calls; the reason is passed on as it was given, and the calls decide.
+//! A `finish_reason` is the stop reason and `[DONE]` the last event. A provider may say `stop` beside calls; the reason is
+//! passed on as it was given, and the calls decide.
 
-use crate::dialect::calls::{Assembly, Calls, Fragment, excerpt};
-use crate::dialect::json::{Joint, Object, Piece, whole_number};
-use crate::dialect::{DecodeError, DecodeLimits, TurnDecoder};
+use crate::dialect::build::{Builder, Grammar};
+use crate::dialect::calls::{Fragment, excerpt};
+use crate::dialect::json::{Object, Piece, identity, whole_number};
+use crate::dialect::{DecodeError, DecodeLimits};
 use crate::turn::Usage;
-use crate::{StopReason, Terminal, Turn, TurnDelta};
+use crate::{StopReason, Turn, TurnDelta};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Decodes Chat Completions chunks.
-#[derive(Debug, Default)]
-pub struct ChatDecoder {
-    turn: Turn,
-    limits: DecodeLimits,
-    calls: Calls,
-    text: Joint,
-    reasoning: Joint,
-    events: u64,
-    stop: Option<StopReason>,
-    ended: bool,
-    failed: Option<DecodeError>,
-}
+/// What the events of this dialect mean. A whole response is decoded as the one chunk that says everything.
+pub(in crate::dialect) struct Chat;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -127,233 +112,142 @@ struct Part<'a> {
     refusal: Option<&'a RawValue>,
 }
 
-impl ChatDecoder {
-    /// A decoder for one response.
-    pub fn new(limits: DecodeLimits) -> Self {
-        Self { limits, ..Self::default() }
-    }
-
-    fn chunk(&mut self, name: &str, data: &str, deltas: &mut Vec<TurnDelta>) -> Result<(), DecodeError> {
-        let Object(chunk): Object<Chunk<'_>> = self.parse(data)?;
-        if let Some(Object(usage)) = &chunk.usage {
-            self.turn.usage = Some(read_usage(usage));
-        }
-        for Object(choice) in chunk.choices.iter().flatten() {
-            // One choice was asked for; others are not ours to mix in.
-            if choice.index.and_then(whole_number).unwrap_or(0) == 0 {
-                self.choice(choice, deltas)?;
-            }
-        }
-        let is_error = name == "error" || chunk.object.is_some_and(|object| object.get() == "\"error\"");
-        if let Some(error) = chunk.error {
-            self.provider_error(error);
-        } else if is_error {
-            let message = chunk.message.and_then(Piece::of).map(Piece::into_text);
-            self.end_with_error(message.unwrap_or_else(|| excerpt(data).into()).into_owned());
-        }
-        Ok(())
-    }
-
-    fn parse<'a, T: Deserialize<'a>>(&self, json: &'a str) -> Result<T, DecodeError> {
-        serde_json::from_str(json).map_err(|error| DecodeError::Json { event: self.events, reason: error.to_string() })
-    }
-
-    fn choice(&mut self, choice: &Choice<'_>, deltas: &mut Vec<TurnDelta>) -> Result<(), DecodeError> {
-        if let Some(Object(delta)) = choice.delta.as_ref().or(choice.message.as_ref()) {
-            let grew = self.delta(delta, deltas)?;
-            if grew && matches!(self.turn.terminal, Terminal::Clean { .. }) {
-                self.turn.terminal = Terminal::None;
-            }
-        }
-        match choice.finish_reason.as_deref() {
-            None | Some("") => {}
-            Some("error") => self.end_with_error("the provider ended the turn with finish_reason error".to_owned()),
-            Some(reason) => {
-                let stop = graver(self.stop.take(), stop_reason(reason));
-                self.turn.terminal = Terminal::Clean { stop: stop.clone() };
-                self.stop = Some(stop);
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes a delta; answers whether it added anything.
-    fn delta(&mut self, delta: &Delta<'_>, deltas: &mut Vec<TurnDelta>) -> Result<bool, DecodeError> {
-        let mut grew = false;
-        let reasoning = match delta.reasoning_content {
-            Some(reasoning) if reasoning.get() != "\"\"" => Some(reasoning),
-            _ => delta.reasoning,
-        };
-        for piece in self.pieces(reasoning)? {
-            grew |= self.reasoning(&piece, deltas)?;
-        }
-        for source in [delta.content, delta.refusal] {
-            for piece in self.pieces(source)? {
-                grew |= self.text(&piece, deltas)?;
-            }
-        }
-        for Object(call) in delta.tool_calls.iter().flatten().flatten() {
-            let function = call.function.as_ref().map(|Object(function)| function);
-            let fragment = self.fragment(call.index, call.id, function)?;
-            grew |= self.call(&fragment, deltas)?;
-        }
-        if let Some(Object(function)) = &delta.function_call {
-            let fragment = self.fragment(None, None, Some(function))?;
-            grew |= self.call(&fragment, deltas)?;
-        }
-        Ok(grew)
-    }
-
-    /// The text of a value that is a string, null or an array of strings and of parts with text.
-    fn pieces<'a>(&self, value: Option<&'a RawValue>) -> Result<Vec<Piece<'a>>, DecodeError> {
-        let Some(value) = value else { return Ok(Vec::new()) };
-        if let Some(piece) = Piece::of(value) {
-            return Ok(vec![piece]);
-        }
-        if !value.get().starts_with('[') {
-            return Err(DecodeError::Json {
-                event: self.events,
-                reason: "text that is neither a string nor parts".to_owned(),
-            });
-        }
-        let mut pieces = Vec::new();
-        for part in self.parse::<Vec<&RawValue>>(value.get())? {
-            if let Some(piece) = Piece::of(part) {
-                pieces.push(piece);
-                continue;
-            }
-            let Object(part): Object<Part<'a>> = self.parse(part.get())?;
-            pieces.extend(part.text.and_then(Piece::of));
-            pieces.extend(part.refusal.and_then(Piece::of));
-        }
-        Ok(pieces)
-    }
-
-    fn text(&mut self, piece: &Piece<'_>, deltas: &mut Vec<TurnDelta>) -> Result<bool, DecodeError> {
-        let from = self.turn.text.len();
-        self.check_text(from + self.text.max_growth(piece), "bytes of text")?;
-        self.text.push(&mut self.turn.text, piece);
-        if self.turn.text.len() > from {
-            deltas.push(TurnDelta::Text(self.turn.text[from..].to_owned()));
-        }
-        Ok(!piece.is_empty())
-    }
-
-    fn reasoning(&mut self, piece: &Piece<'_>, deltas: &mut Vec<TurnDelta>) -> Result<bool, DecodeError> {
-        let from = self.turn.reasoning.len();
-        self.check_text(from + self.reasoning.max_growth(piece), "bytes of reasoning")?;
-        self.reasoning.push(&mut self.turn.reasoning, piece);
-        if self.turn.reasoning.len() > from {
-            deltas.push(TurnDelta::Reasoning(self.turn.reasoning[from..].to_owned()));
-        }
-        Ok(!piece.is_empty())
-    }
-
-    fn check_text(&self, length: usize, what: &'static str) -> Result<(), DecodeError> {
-        if length > self.limits.max_text_bytes {
-            return Err(DecodeError::Limit { event: self.events, what, limit: self.limits.max_text_bytes });
-        }
-        Ok(())
-    }
-
-    fn fragment<'a>(
-        &self,
-        index: Option<&'a RawValue>,
-        id: Option<&'a RawValue>,
-        function: Option<&FunctionForm<'a>>,
-    ) -> Result<Fragment<'a>, DecodeError> {
-        let identity = |value: Option<&'a RawValue>| match value {
-            None => Ok(Cow::Borrowed("")),
-            // Some servers number their calls.
-            Some(value) if whole_number(value).is_some() => Ok(Cow::Borrowed(value.get())),
-            Some(value) => Piece::of(value).map(Piece::into_text).ok_or_else(|| DecodeError::Json {
-                event: self.events,
-                reason: "a call's id or name that is not a string".to_owned(),
-            }),
-        };
-        let arguments = function.and_then(|function| function.arguments);
-        let text = arguments.and_then(Piece::of);
-        let is_value = arguments.is_some() && text.is_none();
-        Ok(Fragment {
-            index: index.and_then(whole_number),
-            id: identity(id)?,
-            name: identity(function.and_then(|function| function.name))?,
-            arguments: text.or(arguments.map(|value| Piece::plain(value.get()))).unwrap_or_default(),
-            is_value,
-        })
-    }
-
-    fn call(&mut self, fragment: &Fragment<'_>, deltas: &mut Vec<TurnDelta>) -> Result<bool, DecodeError> {
-        let mut to = Assembly { turn: &mut self.turn, deltas, limits: &self.limits, event: self.events };
-        self.calls.accept(fragment, &mut to)
-    }
-
-    fn provider_error(&mut self, error: &RawValue) {
-        #[derive(Default, Deserialize)]
-        #[serde(default)]
-        struct Form<'a> {
-            #[serde(borrow)]
-            message: Option<&'a RawValue>,
-        }
-        let text = |value| Piece::of(value).map(|piece| piece.into_text().into_owned());
-        let message = text(error).or_else(|| {
-            let Object(form): Object<Form<'_>> = serde_json::from_str(error.get()).ok()?;
-            text(form.message?)
-        });
-        let message = message.filter(|message| !message.is_empty());
-        self.end_with_error(message.unwrap_or_else(|| excerpt(error.get())));
-    }
-
-    fn end_with_error(&mut self, message: String) {
-        self.turn.terminal = Terminal::Error { message };
-        self.ended = true;
-    }
-
-    fn done(&mut self) {
-        let implied = if self.turn.calls.is_empty() { StopReason::Stop } else { StopReason::ToolCalls };
-        self.turn.terminal = Terminal::Clean { stop: self.stop.take().unwrap_or(implied) };
-        self.ended = true;
-    }
-}
-
-impl TurnDecoder for ChatDecoder {
-    fn event(&mut self, name: &str, data: &str, deltas: &mut Vec<TurnDelta>) -> Result<(), DecodeError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        if self.ended {
+impl Grammar for Chat {
+    fn event(
+        &mut self,
+        name: &str,
+        data: &str,
+        to: &mut Builder,
+        deltas: &mut Vec<TurnDelta>,
+    ) -> Result<(), DecodeError> {
+        if data.trim() == "[DONE]" {
+            to.end();
             return Ok(());
         }
-        self.events += 1;
-        match data.trim() {
-            "[DONE]" => self.done(),
-            // An empty payload keeps the line open and says nothing.
-            "" => {}
-            _ => {
-                if let Err(error) = self.chunk(name, data, deltas) {
-                    self.turn.terminal = Terminal::None;
-                    self.failed = Some(error.clone());
-                    return Err(error);
-                }
-            }
+        take_chunk(name, data, to, deltas)
+    }
+
+    fn close(&mut self, _to: &mut Builder) {}
+}
+
+/// Decodes a whole, not streamed, response.
+pub(in crate::dialect) fn decode_whole(body: &str, limits: DecodeLimits) -> Result<Turn, DecodeError> {
+    let mut to = Builder::new(limits);
+    to.begin_event();
+    take_chunk("", body, &mut to, &mut Vec::new())?;
+    Ok(to.close())
+}
+
+fn take_chunk(name: &str, data: &str, to: &mut Builder, deltas: &mut Vec<TurnDelta>) -> Result<(), DecodeError> {
+    let Object(chunk): Object<Chunk<'_>> = to.parse(data)?;
+    if let Some(Object(usage)) = &chunk.usage {
+        to.turn.usage = Some(read_usage(usage));
+    }
+    for Object(choice) in chunk.choices.iter().flatten() {
+        // One choice was asked for; others are not ours to mix in.
+        if choice.index.and_then(whole_number).unwrap_or(0) == 0 {
+            take_choice(choice, to, deltas)?;
         }
-        Ok(())
     }
+    let is_error = name == "error" || chunk.object.is_some_and(|object| object.get() == "\"error\"");
+    if let Some(error) = chunk.error {
+        to.fail_with(error);
+    } else if is_error {
+        let message = chunk.message.and_then(Piece::of).map(Piece::into_text);
+        to.fail(message.unwrap_or_else(|| excerpt(data).into()).into_owned());
+    }
+    Ok(())
+}
 
-    fn ended(&self) -> bool {
-        self.ended
+fn take_choice(choice: &Choice<'_>, to: &mut Builder, deltas: &mut Vec<TurnDelta>) -> Result<(), DecodeError> {
+    let whole = choice.delta.is_none();
+    if let Some(Object(delta)) = choice.delta.as_ref().or(choice.message.as_ref()) {
+        take_delta(delta, whole, to, deltas)?;
     }
+    match choice.finish_reason.as_deref() {
+        None | Some("") => {}
+        Some("error") => to.fail("the provider ended the turn with finish_reason error".to_owned()),
+        Some(reason) => to.stop(stop_reason(reason)),
+    }
+    Ok(())
+}
 
-    fn turn(&self) -> &Turn {
-        &self.turn
+/// Takes what a chunk adds. Where it is a whole message, a call without an index has its place in the list.
+fn take_delta(
+    delta: &Delta<'_>,
+    whole: bool,
+    to: &mut Builder,
+    deltas: &mut Vec<TurnDelta>,
+) -> Result<(), DecodeError> {
+    let reasoning = match delta.reasoning_content {
+        Some(reasoning) if reasoning.get() != "\"\"" => Some(reasoning),
+        _ => delta.reasoning,
+    };
+    for piece in pieces(reasoning, to)? {
+        to.reasoning(&piece, deltas)?;
     }
+    for source in [delta.content, delta.refusal] {
+        for piece in pieces(source, to)? {
+            to.text(&piece, deltas)?;
+        }
+    }
+    for (place, call) in (0..).zip(delta.tool_calls.iter().flatten()) {
+        let Some(Object(call)) = call else { continue };
+        let function = call.function.as_ref().map(|Object(function)| function);
+        let mut fragment = fragment(call.index, call.id, function).ok_or_else(|| to.malformed(BAD_IDENTITY))?;
+        if whole {
+            fragment.index = fragment.index.or(Some(place));
+        }
+        to.call(&fragment, deltas)?;
+    }
+    if let Some(Object(function)) = &delta.function_call {
+        let fragment = fragment(None, None, Some(function)).ok_or_else(|| to.malformed(BAD_IDENTITY))?;
+        to.call(&fragment, deltas)?;
+    }
+    Ok(())
+}
 
-    fn finish(mut self: Box<Self>) -> Turn {
-        self.text.close(&mut self.turn.text);
-        self.reasoning.close(&mut self.turn.reasoning);
-        self.calls.close(&mut self.turn);
-        self.turn
+const BAD_IDENTITY: &str = "a call's id or name that is not a string";
+
+/// The text of a value that is a string, null or an array of strings and of parts with text.
+fn pieces<'a>(value: Option<&'a RawValue>, to: &Builder) -> Result<Vec<Piece<'a>>, DecodeError> {
+    let Some(value) = value else { return Ok(Vec::new()) };
+    if let Some(piece) = Piece::of(value) {
+        return Ok(vec![piece]);
     }
+    if !value.get().starts_with('[') {
+        return Err(to.malformed("text that is neither a string nor parts"));
+    }
+    let mut pieces = Vec::new();
+    for part in to.parse::<Vec<&RawValue>>(value.get())? {
+        if let Some(piece) = Piece::of(part) {
+            pieces.push(piece);
+            continue;
+        }
+        let Object(part): Object<Part<'a>> = to.parse(part.get())?;
+        pieces.extend(part.text.and_then(Piece::of));
+        pieces.extend(part.refusal.and_then(Piece::of));
+    }
+    Ok(pieces)
+}
+
+/// A fragment of a call; `None` where an id or a name is neither a string nor a number.
+fn fragment<'a>(
+    index: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    function: Option<&FunctionForm<'a>>,
+) -> Option<Fragment<'a>> {
+    let arguments = function.and_then(|function| function.arguments);
+    let text = arguments.and_then(Piece::of);
+    let is_value = arguments.is_some() && text.is_none();
+    Some(Fragment {
+        index: index.and_then(whole_number),
+        id: identity(id)?,
+        name: identity(function.and_then(|function| function.name))?,
+        arguments: text.or(arguments.map(|value| Piece::plain(value.get()))).unwrap_or_default(),
+        is_value,
+        opens: false,
+    })
 }
 
 fn stop_reason(reason: &str) -> StopReason {
@@ -363,14 +257,6 @@ fn stop_reason(reason: &str) -> StopReason {
         "length" | "max_tokens" => StopReason::MaxTokens,
         "content_filter" => StopReason::ContentFilter,
         other => StopReason::Other(excerpt(other)),
-    }
-}
-
-/// Of two reasons for one turn the one that says that something is missing; otherwise the later one.
-fn graver(before: Option<StopReason>, now: StopReason) -> StopReason {
-    match before {
-        Some(cut @ (StopReason::MaxTokens | StopReason::ContentFilter)) => cut,
-        _ => now,
     }
 }
 

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::dialect::{DecodeError, DecodeLimits, Dialect, RequestOptions, ToolDeclaration, TurnDecoder};
+use crate::dialect::testing::{self, render};
+use crate::dialect::{DecodeError, DecodeLimits, Dialect, RequestOptions, ToolDeclaration};
 use crate::{Conversation, Item, RawCall, StopReason, StreamDecoder, Terminal, Turn};
 use proptest::prelude::*;
 use serde_json::value::RawValue;
@@ -41,35 +42,8 @@ fn check_calls(fragments: &[&str], expect: &[&str]) {
 }
 
 fn decode(events: &[&str], limits: DecodeLimits) -> Vec<String> {
-    let mut decoder = Box::new(ChatDecoder::new(limits));
-    for event in events {
-        if let Err(error) = decoder.event("", event, &mut Vec::new()) {
-            assert_eq!(decoder.event("", "[DONE]", &mut Vec::new()), Err(error.clone()));
-            let mut lines = render(&decoder.finish());
-            lines.push(error.to_string());
-            return lines;
-        }
-    }
-    render(&decoder.finish())
-}
-
-fn render(turn: &Turn) -> Vec<String> {
-    let mut lines = Vec::new();
-    if !turn.reasoning.is_empty() {
-        lines.push(format!("reasoning {}", turn.reasoning));
-    }
-    if !turn.text.is_empty() {
-        lines.push(format!("text {}", turn.text));
-    }
-    lines.extend(turn.calls.iter().map(|call| format!("call {} {} {}", call.id, call.name, call.arguments)));
-    lines.extend(turn.rejected.iter().map(|rejected| format!("rejected {}: {}", rejected.fragment, rejected.reason)));
-    lines.extend(turn.usage.map(|usage| format!("usage {} {} {}", usage.input, usage.output, usage.cached)));
-    lines.push(match &turn.terminal {
-        Terminal::None => "cut".to_owned(),
-        Terminal::Clean { stop } => format!("clean {stop:?}"),
-        Terminal::Error { message } => format!("error {message}"),
-    });
-    lines
+    let events: Vec<_> = events.iter().map(|event| ("", *event)).collect();
+    testing::decode(Dialect::Chat, &events, limits)
 }
 
 /// Deltas with the fields that matter, well-formed and not.
@@ -140,7 +114,7 @@ proptest! {
     /// Arbitrary payloads never panic, and never end a turn cleanly by themselves.
     #[test]
     fn arbitrary_payloads_are_survived(events in prop::collection::vec("\\PC{0,40}", 0..6)) {
-        let mut decoder = Box::new(ChatDecoder::default());
+        let mut decoder = Dialect::Chat.decoder();
         for event in &events {
             let _ = decoder.event("", event, &mut Vec::new());
         }

@@ -48,7 +48,7 @@ fn a_call_may_have_16_mib_of_arguments() {
     let event = format!(
         r#"{{"choices":[{{"delta":{{"tool_calls":[{{"id":"c1","function":{{"name":"x","arguments":"{piece}"}}}}]}}}}]}}"#
     );
-    let mut decoder = ChatDecoder::default();
+    let mut decoder = Dialect::Chat.decoder();
     let results: Vec<_> = (0..17).map(|_| decoder.event("", &event, &mut Vec::new())).collect();
     assert!(results[..16].iter().all(Result::is_ok));
     assert!(matches!(results[16], Err(DecodeError::Limit { limit: 16_777_216, .. })));

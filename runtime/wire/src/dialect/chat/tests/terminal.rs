@@ -131,7 +131,7 @@ fn an_error_object_ends_the_turn() {
 
 #[test]
 fn an_event_named_error_is_one() {
-    let mut decoder = Box::new(ChatDecoder::default());
+    let mut decoder = Dialect::Chat.decoder();
     decoder.event("error", r#"{"message":"quota"}"#, &mut Vec::new()).unwrap();
     assert!(decoder.ended());
     assert_eq!(render(&decoder.finish()), ["error quota"]);

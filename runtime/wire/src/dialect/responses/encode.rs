@@ -1,0 +1,106 @@
+//! The request of Responses.
+//!
+//! Each part of a turn is an item of its own; items are only ever added at the end. Encrypted items go back where they
+//! stood. The input stands last in the body.
+
+use crate::dialect::json::write_string;
+use crate::dialect::{Dialect, RequestOptions, ToolDeclaration};
+use crate::replay::{Replay, Segment, segments};
+use crate::{Conversation, Item};
+
+/// The tools array of a Responses request, in the given order; an empty string where there are no tools. Each schema is
+/// embedded as it stands, and said not to be strict: the dialect would otherwise demand a stricter form of it.
+pub fn encode_catalog(tools: &[ToolDeclaration<'_>]) -> String {
+    if tools.is_empty() {
+        return String::new();
+    }
+    let mut out = Vec::new();
+    for (at, tool) in tools.iter().enumerate() {
+        out.extend_from_slice(if at == 0 { b"[" } else { b"," });
+        out.extend_from_slice(br#"{"type":"function","name":"#);
+        write_string(&mut out, tool.name);
+        out.extend_from_slice(br#","description":"#);
+        write_string(&mut out, tool.description);
+        out.extend_from_slice(br#","parameters":"#);
+        out.extend_from_slice(tool.schema.get().as_bytes());
+        out.extend_from_slice(br#","strict":false}"#);
+    }
+    out.push(b']');
+    // Every part came from a string and the pieces between them are ASCII.
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The body of a streaming Responses request. Nothing is stored at the provider. Encrypted reasoning is not asked for,
+/// because models without it refuse the request; what comes all the same is sent back.
+pub fn encode_request(conversation: &Conversation, replay: &Replay, options: &RequestOptions<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(options.catalog.len() + 1024);
+    out.extend_from_slice(br#"{"model":"#);
+    write_string(&mut out, options.model);
+    out.extend_from_slice(br#","stream":true,"store":false"#);
+    if let Some(limit) = options.max_tokens {
+        out.extend_from_slice(format!(r#","max_output_tokens":{limit}"#).as_bytes());
+    }
+    if !options.catalog.is_empty() {
+        out.extend_from_slice(br#","tools":"#);
+        out.extend_from_slice(options.catalog.as_bytes());
+    }
+    if !conversation.system.is_empty() {
+        out.extend_from_slice(br#","instructions":"#);
+        write_string(&mut out, &conversation.system);
+    }
+    out.extend_from_slice(br#","input":["#);
+    let start = out.len();
+    for (at, item) in conversation.items.iter().enumerate() {
+        encode_item(&mut out, start, item, replay, at);
+    }
+    out.extend_from_slice(b"]}");
+    out
+}
+
+fn encode_item(out: &mut Vec<u8>, start: usize, item: &Item, replay: &Replay, at: usize) {
+    match item {
+        Item::User { text } => message(out, start, "user", "input_text", text),
+        Item::Assistant { text, calls } => {
+            for segment in segments(Dialect::Responses, text, calls, replay.blocks(at)) {
+                match segment {
+                    Segment::Text(text) => message(out, start, "assistant", "output_text", text),
+                    Segment::Opaque(json) => begin(out, start, json.as_bytes()),
+                    Segment::Call(call) => {
+                        begin(out, start, br#"{"type":"function_call","call_id":"#);
+                        write_string(out, &call.id);
+                        out.extend_from_slice(br#","name":"#);
+                        write_string(out, &call.name);
+                        out.extend_from_slice(br#","arguments":"#);
+                        write_string(out, &call.arguments);
+                        out.push(b'}');
+                    }
+                }
+            }
+        }
+        // The dialect has no error mark: the text of the result has to say it.
+        Item::ToolResult { call_id, content, is_error: _ } => {
+            begin(out, start, br#"{"type":"function_call_output","call_id":"#);
+            write_string(out, call_id);
+            out.extend_from_slice(br#","output":"#);
+            write_string(out, content);
+            out.push(b'}');
+        }
+    }
+}
+
+fn begin(out: &mut Vec<u8>, start: usize, bytes: &[u8]) {
+    if out.len() > start {
+        out.push(b',');
+    }
+    out.extend_from_slice(bytes);
+}
+
+fn message(out: &mut Vec<u8>, start: usize, role: &str, part: &str, text: &str) {
+    begin(out, start, br#"{"type":"message","role":"#);
+    write_string(out, role);
+    out.extend_from_slice(br#","content":[{"type":"#);
+    write_string(out, part);
+    out.extend_from_slice(br#","text":"#);
+    write_string(out, text);
+    out.extend_from_slice(b"}]}");
+}
