@@ -20,7 +20,7 @@ use slot_runtime::{
     },
 };
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     os::unix::process::ExitStatusExt,
     process::{Command, ExitStatus},
     sync::Arc,
@@ -49,14 +49,24 @@ Examples: {\"command\": \"cargo test -q 2>&1 | tail -40\"}; {\"command\": \"npm 
 /// The tool.
 pub struct ExecShell {
     boundary: Arc<dyn FileBoundary>,
-    variables: Arc<[(String, String)]>,
+    environment: Arc<[(OsString, OsString)]>,
 }
 
 impl ExecShell {
     /// The tool, starting commands in folders behind `boundary`. Commands get the variables of this process that are not
-    /// named like secrets, and then `variables`.
+    /// named like secrets, and then `variables`, whatever their names: those are the host's own choice.
     pub fn new(boundary: Arc<dyn FileBoundary>, variables: Vec<(String, String)>) -> Self {
-        ExecShell { boundary, variables: variables.into() }
+        Self::inheriting(boundary, std::env::vars_os(), variables)
+    }
+
+    fn inheriting(
+        boundary: Arc<dyn FileBoundary>,
+        inherited: impl IntoIterator<Item = (OsString, OsString)>,
+        variables: Vec<(String, String)>,
+    ) -> Self {
+        let inherited = inherited.into_iter().filter(|(name, _)| !is_secret(name));
+        let chosen = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        ExecShell { boundary, environment: inherited.chain(chosen).collect() }
     }
 }
 
@@ -129,14 +139,13 @@ impl Tool for ExecShell {
     fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let request = Request::of(input).map_err(invalid)?;
-            let boundary = Arc::clone(&self.boundary);
-            let variables = Arc::clone(&self.variables);
+            let (boundary, environment) = (Arc::clone(&self.boundary), Arc::clone(&self.environment));
             let leash = Leash::default();
             let _pulled_when_dropped = Pull(leash.clone());
             let held = leash.clone();
             let mut work = std::pin::pin!(blocking(run, move |_| {
                 let folder = boundary.open_dir(&request.cwd).map_err(refused)?;
-                let command = command(&request, &folder, &variables);
+                let command = command(&request, &folder, &environment);
                 let timeout = Duration::from_millis(request.timeout_ms);
                 let ended = supervise(command, &held, timeout).map_err(|error| {
                     ToolError::Failed(format!(
@@ -194,19 +203,12 @@ impl Drop for Pull {
     }
 }
 
-fn command(request: &Request, folder: &OpenDir, variables: &[(String, String)]) -> Command {
+fn command(request: &Request, folder: &OpenDir, environment: &[(OsString, OsString)]) -> Command {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(&request.command).current_dir(folder.spawn_path());
-    // Otherwise the shell would show its folder by the name of a handle.
-    command.env("PWD", &folder.absolute);
-    // Nobody is there to answer.
-    command.env("GIT_TERMINAL_PROMPT", "0");
-    for (name, _) in std::env::vars_os() {
-        if is_secret(&name) {
-            command.env_remove(name);
-        }
-    }
-    command.envs(variables.iter().map(|(name, value)| (name, value)));
+    // Nobody is there to answer a prompt of git; a host may say otherwise.
+    command.env_clear().env("GIT_TERMINAL_PROMPT", "0");
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     command
 }
 

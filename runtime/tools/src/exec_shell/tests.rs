@@ -123,16 +123,21 @@ fn variables_named_like_secrets_are_found() {
 }
 
 #[test]
-fn a_secret_variable_does_not_reach_the_command() {
+fn a_command_inherits_no_secrets_and_gets_what_the_host_chose() {
     let world = World::new();
-    let request = Request { command: "true".into(), cwd: ".".into(), timeout_ms: 1 };
-    let folder = world.boundary().open_dir(".").expect("a folder");
-    let command = command(&request, &folder, &[]);
-    // Whatever secrets the test itself was started with are removed, and nothing else is.
-    let removed: Vec<_> = command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
-    let secrets: Vec<_> = std::env::vars_os().map(|(name, _)| name).filter(|name| is_secret(name)).collect();
-    assert_eq!(removed.len(), secrets.len());
-    assert!(removed.iter().all(|name| is_secret(name)));
+    let inherited = [("HOME", "/real"), ("LANG", "C"), ("SLOT_API_KEY", "canary"), ("db_password", "canary")];
+    let inherited = inherited.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let chosen = [("HOME", "/decoy"), ("CASE_TOKEN", "chosen")].map(|(name, value)| (name.into(), value.into()));
+    let tool = ExecShell::inheriting(world.boundary(), inherited, chosen.to_vec());
+    let list = json!({ "command": "env | grep -v '^PWD=\\|^_=\\|^OLDPWD=\\|^SHLVL=' | sort" });
+    let output = call(&tool, list).expect("an output");
+    assert_eq!(output.content, "CASE_TOKEN=chosen\nGIT_TERMINAL_PROMPT=0\nHOME=/decoy\nLANG=C");
+}
+
+#[test]
+fn a_command_gets_the_variables_of_this_process() {
+    let path = std::env::var("PATH").expect("it is set wherever tests run");
+    check("printf %s \"$PATH\"", &path, true);
 }
 
 /// A pipe that every process of a command holds open as its descriptor 3.
