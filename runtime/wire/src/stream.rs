@@ -85,6 +85,11 @@ impl StreamDecoder {
         self.turn.ended()
     }
 
+    /// How many events have been decoded so far; comments are none.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
     /// What has been assembled so far.
     pub fn turn(&self) -> &Turn {
         self.turn.turn()

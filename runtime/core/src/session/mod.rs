@@ -23,7 +23,7 @@ use crate::dispatch::{Planned, Policies, Raw, Settled};
 use crate::event::{EventKind, EventLog, Lane, Mark, SCHEMA_VERSION};
 use crate::transport::ModelClient;
 use receive::{Failure, Receiver};
-use slot_wire::{Conversation, Dialect, Item, RawCall, StopReason, Turn, TurnDelta};
+use slot_wire::{Conversation, Dialect, Item, RawCall, Replay, StopReason, Turn, TurnDelta};
 use std::{
     collections::{BTreeSet, VecDeque},
     sync::Arc,
@@ -140,6 +140,8 @@ pub struct Session {
     gate: Gate,
     observer: Arc<dyn TurnObserver>,
     conversation: Conversation,
+    /// What the provider wants back verbatim, such as signed reasoning.
+    replay: Replay,
     /// Calls that are in the history and have no result yet, in order.
     open: VecDeque<Raw>,
     /// Every call id of the history.
@@ -183,6 +185,7 @@ impl Session {
             gate: Gate::default(),
             observer,
             conversation,
+            replay: Replay::default(),
             open: VecDeque::new(),
             ids: BTreeSet::new(),
             turn: 0,
@@ -230,6 +233,7 @@ impl Session {
                 _ => return self.failed(Failure::not_terminal()),
             };
             if turn.calls.is_empty() {
+                self.replay.keep(self.conversation.items.len(), turn.blocks);
                 self.conversation.items.push(Item::Assistant { text: turn.text.clone(), calls: Vec::new() });
                 self.turn += 1;
                 return Outcome::Completed { text: turn.text, stop };
@@ -250,7 +254,8 @@ impl Session {
             observer: self.observer.as_ref(),
             turn: self.turn,
         };
-        receiver.receive(&self.conversation, snapshot.catalog.encoded(self.config.dialect), after).await
+        let catalog = snapshot.catalog.encoded(self.config.dialect);
+        receiver.receive(&self.conversation, &self.replay, catalog, after).await
     }
 
     /// Takes a turn's calls in, and settles them in order. Gives back the last event of each.
@@ -314,6 +319,7 @@ impl Session {
             raws.push(Raw::new(ToolInvocation { call: call.clone(), index, invoked_by }, lane));
             calls.push(call);
         }
+        self.replay.keep(self.conversation.items.len(), turn.blocks);
         self.conversation.items.push(Item::Assistant { text: turn.text, calls });
         self.open.extend(raws.iter().cloned());
         raws

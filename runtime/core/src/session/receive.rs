@@ -8,8 +8,8 @@ use crate::event::{EventKind, EventLog, Lane, Mark};
 use crate::transport::{ModelClient, ModelResponse, TransportError};
 use bytes::Bytes;
 use slot_wire::dialect::RequestOptions;
-use slot_wire::sse::{SseDecoder, SseLimits};
-use slot_wire::{Conversation, Terminal, Turn, TurnDecoder};
+use slot_wire::stream::{StreamDecoder, StreamEnd};
+use slot_wire::{Conversation, Replay, Terminal, Turn};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -63,9 +63,15 @@ pub struct Receiver<'a> {
 
 impl Receiver<'_> {
     /// Asks for a turn. The turn that is handed out ended with its dialect's terminal signal.
-    pub async fn receive(&self, conversation: &Conversation, catalog: &str, after: Vec<Mark>) -> Result<Turn, Failure> {
+    pub async fn receive(
+        &self,
+        conversation: &Conversation,
+        replay: &Replay,
+        catalog: &str,
+        after: Vec<Mark>,
+    ) -> Result<Turn, Failure> {
         let options = RequestOptions { model: &self.config.model, catalog, max_tokens: self.config.max_tokens };
-        let body = Bytes::from(self.config.dialect.encode_request(conversation, &options));
+        let body = Bytes::from(self.config.dialect.encode_replaying(conversation, replay, &options));
         let mut after = after;
         let mut attempt = 1;
         loop {
@@ -107,55 +113,52 @@ impl Receiver<'_> {
     }
 
     async fn attempt(&self, body: Bytes) -> Result<Turn, Failure> {
-        let mut response = self.client.post(self.config.dialect.path(), body).await?;
-        let mut decoder = self.config.dialect.decoder();
-        let end = self.read(&mut response, decoder.as_mut()).await;
-        let turn = decoder.finish();
+        let dialect = self.config.dialect;
+        let mut response = self.client.post(dialect, body).await?;
+        let mut decoder = StreamDecoder::new(dialect);
+        let read = self.read(&mut response, &mut decoder).await;
+        let (turn, end) = decoder.finish();
         let fresh = !turn.committed();
-        match (end, &turn.terminal) {
+        match (read, &turn.terminal) {
             (Ok(()), Terminal::Clean { .. }) => Ok(turn),
             (_, Terminal::Error { message }) => {
                 Err(Failure::new("provider_error", format!("the model server reported an error: {message}"), fresh))
             }
             (Err(failure), _) => Err(Failure { transient: failure.transient && fresh, ..failure }),
-            (Ok(()), Terminal::None) => Err(Failure::new(
-                "stream_cut",
-                "the model's stream ended without its terminal signal, so nothing of the turn was run",
-                fresh,
-            )),
+            (Ok(()), Terminal::None) => Err(Failure::new("stream_cut", cut(&end), fresh)),
         }
     }
 
     /// Reads the stream to its end, or to the dialect's last event.
-    async fn read(&self, response: &mut ModelResponse, decoder: &mut dyn TurnDecoder) -> Result<(), Failure> {
-        let mut sse = SseDecoder::new(SseLimits::default());
+    async fn read(&self, response: &mut ModelResponse, decoder: &mut StreamDecoder) -> Result<(), Failure> {
         let mut deltas = Vec::new();
         let silence = self.client.limits().silence;
-        let mut last_event = Instant::now();
-        loop {
+        let (mut last_event, mut events) = (Instant::now(), 0);
+        while !decoder.ended() {
             let next = tokio::time::timeout_at(last_event + silence, response.next()).await;
             let limit_ms = u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
             let Some(chunk) = next.map_err(|_| TransportError::Timeout { what: "further event", limit_ms })?? else {
                 break;
             };
-            let mut fault = None;
-            let fed = sse.feed(&chunk, |event| {
-                last_event = Instant::now();
-                if fault.is_none() {
-                    fault = decoder.event(event.name, event.data, &mut deltas).err();
-                }
-            });
+            let fed = decoder.feed(&chunk, &mut deltas);
             for delta in deltas.drain(..) {
                 self.observer.delta(&delta);
             }
-            if let Some(fault) = fault {
-                return Err(Failure::new("bad_event", fault.to_string(), true));
-            }
             fed.map_err(|e| Failure::new("bad_stream", e.to_string(), true))?;
-            if decoder.ended() {
-                break;
+            if decoder.events() > events {
+                (events, last_event) = (decoder.events(), Instant::now());
             }
         }
         Ok(())
     }
+}
+
+/// How a stream ended that should not have.
+fn cut(end: &StreamEnd) -> String {
+    let place = match (end.events, end.sse.pending) {
+        (0, 0) => "without a single event".to_owned(),
+        (events, 0) => format!("after {events} events"),
+        (events, pending) => format!("after {events} events and {pending} bytes of one more"),
+    };
+    format!("the model's stream ended {place}, without its terminal signal, so nothing of the turn was run")
 }

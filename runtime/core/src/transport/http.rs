@@ -8,11 +8,11 @@ use hyper::{
     body::Incoming,
     client::conn::http1,
     header::{
-        ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER,
-        USER_AGENT,
+        ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT,
     },
 };
 use hyper_util::rt::TokioIo;
+use slot_wire::Dialect;
 use std::{sync::Arc, time::Duration};
 use tokio::{task::JoinHandle, time::timeout};
 
@@ -58,13 +58,13 @@ pub struct ModelClient {
 }
 
 impl ModelClient {
-    /// A client for `endpoint`; `key` is sent as a bearer token and appears nowhere else.
+    /// A client for `endpoint`; `key` is sent in the dialect's header for it and appears nowhere else.
     pub fn new(connector: Arc<dyn Connector>, endpoint: Endpoint, key: Option<String>, limits: HttpLimits) -> Self {
         ModelClient { connector, endpoint, key, limits }
     }
 
-    /// Sends `body` to `path` below the base URL and waits for the head of an event stream.
-    pub async fn post(&self, path: &str, body: Bytes) -> Result<ModelResponse, TransportError> {
+    /// Sends `body` to the dialect's path below the base URL and waits for the head of an event stream.
+    pub async fn post(&self, dialect: Dialect, body: Bytes) -> Result<ModelResponse, TransportError> {
         let deadline = tokio::time::Instant::now() + self.limits.total;
         let connect = timeout(self.limits.connect, self.connector.connect(&self.endpoint));
         let io = connect
@@ -77,7 +77,7 @@ impl ModelClient {
             // The error of a broken connection reaches the reader through its body.
             let _ = connection.await;
         }));
-        let request = self.request(path, body)?;
+        let request = self.request(dialect, body)?;
         let response = timeout(self.limits.head, sender.send_request(request))
             .await
             .map_err(|_| late("response", self.limits.head))?
@@ -88,10 +88,10 @@ impl ModelClient {
         Ok(response)
     }
 
-    fn request(&self, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, TransportError> {
+    fn request(&self, dialect: Dialect, body: Bytes) -> Result<Request<Full<Bytes>>, TransportError> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = hyper::Method::POST;
-        let target = format!("{}{path}", self.endpoint.prefix);
+        let target = format!("{}{}", self.endpoint.prefix, dialect.path());
         *request.uri_mut() = target.parse().map_err(|_| TransportError::Broken {
             during: "before the request",
             reason: format!("the path {target:?} cannot be sent"),
@@ -107,10 +107,14 @@ impl ModelClient {
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         // A compressed stream arrives late and in lumps; it is not asked for and not taken.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        for (name, value) in dialect.headers() {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
         if let Some(key) = &self.key {
-            let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| TransportError::Key)?;
+            let (name, before) = dialect.key_header();
+            let mut value = HeaderValue::from_str(&format!("{before}{key}")).map_err(|_| TransportError::Key)?;
             value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
+            headers.insert(HeaderName::from_static(name), value);
         }
         Ok(request)
     }
@@ -255,10 +259,22 @@ mod tests {
     async fn a_stream_is_handed_out_and_its_end_seen() {
         let server =
             server(ResponseTemplate::new(200).set_body_raw("data: x\n\n", "text/event-stream; charset=utf-8")).await;
-        let mut response = client(&server).await.post("/chat/completions", Bytes::from_static(b"{}")).await.unwrap();
+        let mut response = client(&server).await.post(Dialect::Chat, Bytes::from_static(b"{}")).await.unwrap();
         assert!(!response.connection_ended());
         assert_eq!(response.next().await.unwrap().unwrap(), "data: x\n\n");
         assert!(response.next().await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_dialect_has_its_own_path_and_headers() {
+        let server = MockServer::start().await;
+        Mock::given(matchers::path("/v1/messages"))
+            .and(matchers::header("x-api-key", "secret"))
+            .and(matchers::header("anthropic-version", "2023-06-01"))
+            .respond_with(ResponseTemplate::new(200).set_body_raw("data: x\n\n", "text/event-stream"))
+            .mount(&server)
+            .await;
+        assert!(client(&server).await.post(Dialect::Anthropic, Bytes::new()).await.is_ok());
     }
 
     #[tokio::test]
@@ -267,7 +283,7 @@ mod tests {
         let template =
             ResponseTemplate::new(429).insert_header("retry-after", "7").set_body_raw(body, "application/json");
         let server = server(template).await;
-        let error = expect_error(client(&server).await.post("/chat/completions", Bytes::new()).await);
+        let error = expect_error(client(&server).await.post(Dialect::Chat, Bytes::new()).await);
         assert!(error.is_transient());
         assert_eq!(error.to_string(), "the model server answered 429: slow down");
         assert!(matches!(error, TransportError::Status { retry_after: Some(7), .. }));
@@ -276,7 +292,7 @@ mod tests {
     #[tokio::test]
     async fn a_success_without_a_stream_is_no_empty_turn() {
         let server = server(ResponseTemplate::new(200).set_body_raw("<html>login</html>", "text/html")).await;
-        let error = expect_error(client(&server).await.post("/chat/completions", Bytes::new()).await);
+        let error = expect_error(client(&server).await.post(Dialect::Chat, Bytes::new()).await);
         assert_eq!((error.cause(), error.is_transient()), ("not_a_stream", false));
         assert!(error.to_string().contains("login"));
     }
@@ -287,7 +303,7 @@ mod tests {
             .insert_header("content-encoding", "gzip")
             .set_body_raw(vec![0x1f, 0x8b, 8, 0], "text/event-stream");
         let server = server(template).await;
-        let error = expect_error(client(&server).await.post("/chat/completions", Bytes::new()).await);
+        let error = expect_error(client(&server).await.post(Dialect::Chat, Bytes::new()).await);
         assert_eq!(error.cause(), "encoded");
         assert!(error.to_string().contains("gzip"), "{error}");
     }
@@ -300,7 +316,7 @@ mod tests {
         };
         let endpoint = Endpoint { host: "127.0.0.1".into(), port, prefix: String::new() };
         let client = ModelClient::new(Arc::new(TcpConnector), endpoint, None, HttpLimits::default());
-        let error = expect_error(client.post("/x", Bytes::new()).await);
+        let error = expect_error(client.post(Dialect::Chat, Bytes::new()).await);
         assert!(error.to_string().contains("Check that the model server runs"), "{error}");
     }
 
@@ -319,7 +335,7 @@ mod tests {
         }
         let endpoint = Endpoint { host: "h".into(), port: 1, prefix: String::new() };
         let client = ModelClient::new(Arc::new(Silent), endpoint, None, HttpLimits::default());
-        let error = expect_error(client.post("/x", Bytes::new()).await);
+        let error = expect_error(client.post(Dialect::Chat, Bytes::new()).await);
         assert_eq!(error.to_string(), "the model server gave no response within 120000 ms");
     }
 }

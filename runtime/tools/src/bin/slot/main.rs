@@ -76,6 +76,10 @@ struct Exec {
 enum DialectArg {
     /// OpenAI Chat Completions.
     Chat,
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Responses.
+    Responses,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -126,6 +130,8 @@ fn prepare(exec: &Exec) -> Result<(Session, Arc<Printer>), String> {
     let client = ModelClient::new(Arc::new(TcpConnector), endpoint, key, HttpLimits::default());
     let dialect = match exec.dialect {
         DialectArg::Chat => Dialect::Chat,
+        DialectArg::Anthropic => Dialect::Anthropic,
+        DialectArg::Responses => Dialect::Responses,
     };
     let config = SessionConfig {
         system: slot_tools::SYSTEM_TEXT.to_owned(),
