@@ -1,2 +1,7 @@
-//! cli
-fn main() {}
+//! The `slotspec` program; see [`slotspec::cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    slotspec::cli::main()
+}

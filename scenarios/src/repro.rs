@@ -63,7 +63,7 @@ fn neutral(value: Value, run: &Run) -> Value {
 }
 
 /// A word as a shell reads it back.
-fn shell_word(text: &str) -> String {
+pub(crate) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-@+=:,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()

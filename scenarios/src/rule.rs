@@ -182,6 +182,11 @@ impl RuleBook {
         self.0.keys().map(String::as_str).collect()
     }
 
+    /// Leaves out the rules that do not satisfy `keep`.
+    pub fn retain(&mut self, keep: impl Fn(&Rule) -> bool) {
+        self.0.retain(|_, booked| keep(&booked.rule));
+    }
+
     /// The rules, sorted by id.
     pub fn iter(&self) -> impl Iterator<Item = &BookedRule> {
         self.0.values()

@@ -1,1 +1,83 @@
-fn main() {}
+//! Every case and twin as a named test of the reference runtime, with its transcript as a snapshot.
+//!
+//! `a::<case>` runs on in-memory pipes, in virtual time where no process is started. `b::<case>` runs a sample over real
+//! sockets and demands the same canonical log.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use slotspec::agent::in_process::{InProcess, Tier};
+use slotspec::case::{Case, CaseSet, Library};
+use slotspec::report::transcript;
+use slotspec::repro::findings;
+use slotspec::run::{CaseResult, Run, Runner, judge_set, run_bounded};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    slotspec::run::quiet_planted_panics();
+    let library = match Library::load(None, None) {
+        Ok(library) => Arc::new(library),
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut trials = Vec::new();
+    let mut sampled = BTreeSet::new();
+    for set in &library.cases {
+        // The first case of each area, and every case that starts real processes.
+        let first = sampled.insert(set.base.id.split('/').next().unwrap_or_default().to_owned());
+        for case in set.all() {
+            let (library, set, id) = (Arc::clone(&library), set.clone(), case.id.clone());
+            trials.push(Trial::test(format!("a::{id}"), move || in_memory(&library, &set, &id)));
+            if first || case.starts_processes() {
+                let case = case.clone();
+                trials.push(Trial::test(format!("b::{}", case.id), move || same_on_sockets(&case)));
+            }
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn runner(tier: Tier) -> Runner {
+    Runner { virtual_time: tier == Tier::A, ..Runner::new(Arc::new(InProcess::new(tier))) }
+}
+
+fn in_memory(library: &Library, set: &CaseSet, id: &str) -> Result<(), Failed> {
+    let mut told = String::new();
+    let keep = |case: &Case, run: &Run, _: &mut CaseResult| {
+        if case.id == id {
+            told = transcript::render(case, &run.seen, |text| run.neutral(text));
+        }
+    };
+    let results = judge_set(&runner(Tier::A), &library.rules, set, |wanted| wanted == id, keep)?;
+    let result = results.iter().find(|result| result.id == id).ok_or("the case was not run")?;
+    let bad = findings(result);
+    if !bad.is_empty() {
+        return Err(format!("{bad}\n{told}").into());
+    }
+    snapshot(id, &told)
+}
+
+/// Compares with the snapshot of the case. insta panics with the difference; a test of this harness returns it.
+fn snapshot(id: &str, told: &str) -> Result<(), Failed> {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("../snapshots"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let name = id.replace('/', "__");
+    settings.bind(|| insta::assert_snapshot!(name, told));
+    Ok(())
+}
+
+/// The canonical log must not depend on how bytes travel.
+fn same_on_sockets(case: &Case) -> Result<(), Failed> {
+    let log = |tier| run_bounded(&runner(tier), case).map(|run| run.seen.trace.runtime);
+    let (pipes, sockets) = (log(Tier::A)?, log(Tier::B)?);
+    if pipes == sockets {
+        return Ok(());
+    }
+    Err(format!("on pipes:\n{pipes:#?}\non sockets:\n{sockets:#?}").into())
+}

@@ -1,7 +1,7 @@
 //! All rules and cases: those in the binary, or those of folders.
 
-use super::{Case, CaseSet, See, read};
-use crate::rule::{Observer, RuleBook};
+use super::{Case, CaseSet, Check, See, read};
+use crate::rule::{Observer, Rule, RuleBook};
 use crate::source::{Place, Problem, Problems, SIZE_LIMIT};
 use include_dir::{Dir, include_dir};
 use std::collections::BTreeSet;
@@ -88,8 +88,10 @@ impl Library {
     pub fn load_case(rules: Option<&Path>, path: &Path) -> Result<Library, LibraryError> {
         let book = Library::load(rules, None)?.rules;
         let stem = |path: &Path| path.file_stem().map(|name| name.to_string_lossy().to_lowercase());
-        let name = stem(path).unwrap_or_default();
-        let area = path.parent().and_then(stem).unwrap_or_default();
+        // A case that was kept for a replay is called after its folder.
+        let named = if path.ends_with("case.toml") { path.parent().unwrap_or(path) } else { path };
+        let name = stem(named).unwrap_or_default();
+        let area = named.parent().and_then(stem).unwrap_or_default();
         let plain = |text: &str| -> String {
             let text: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
             let text = text.trim_matches('-').to_owned();
@@ -132,6 +134,23 @@ impl Library {
             }
         }
         problems
+    }
+
+    /// Leaves out the rules that do not satisfy `keep`, with the checks of them, and the cases that then have none. A
+    /// check that a twin leans on stays.
+    pub fn keep_rules(&mut self, keep: impl Fn(&Rule) -> bool) {
+        self.rules.retain(keep);
+        let rules = &self.rules;
+        for set in &mut self.cases {
+            for twin in &mut set.twins {
+                twin.checks.retain(|check| rules.get(&check.rule).is_some());
+            }
+            set.twins.retain(|twin| !twin.checks.is_empty());
+            let leaned_on: Vec<&str> = set.twins.iter().filter_map(|twin| twin.base_check.as_deref()).collect();
+            let wanted = |check: &Check| rules.get(&check.rule).is_some() || leaned_on.contains(&check.name.as_str());
+            set.base.checks.retain(wanted);
+        }
+        self.cases.retain(|set| !set.base.checks.is_empty());
     }
 
     /// Every case and twin, in order of id.
@@ -243,6 +262,27 @@ mod tests {
                 assert!(library.rules.get(rule).is_some(), "{} watches {rule}", oracle.id);
             }
         }
+    }
+
+    #[test]
+    fn rules_are_left_out_with_their_checks() {
+        let mut library = Library::load(None, None).unwrap_or_else(|e| panic!("{e}"));
+        library.keep_rules(|rule| rule.id == "PAIR-06");
+        assert_eq!(library.rules.ids(), ["PAIR-06"]);
+        assert!(library.case("pair/two-calls").is_none());
+        let names: Vec<&str> = library.case("pair/cancel").unwrap().checks.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(names, ["not-run", "running", "waiting"]);
+    }
+
+    #[test]
+    fn a_case_kept_for_a_replay_has_the_name_of_its_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("pair/two-calls@x");
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = CASES.get_file("pair/two-calls.toml").unwrap().contents_utf8().unwrap();
+        std::fs::write(folder.join("case.toml"), text).unwrap();
+        let library = Library::load_case(None, &folder.join("case.toml")).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(library.cases[0].base.id, "pair/two-calls-x");
     }
 
     #[test]

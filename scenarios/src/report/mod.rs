@@ -2,6 +2,7 @@
 //!
 //! [`Report`] is the whole outcome of a run as data, with a versioned schema; the other modules only render it.
 
+pub mod progress;
 pub mod text;
 pub mod transcript;
 

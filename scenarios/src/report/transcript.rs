@@ -89,7 +89,7 @@ fn turn_line(lines: &mut Lines, request: usize, turn: &ServedTurn, neutral: &imp
     }
     let stop = if turn.stop.is_empty() { "no stop".to_owned() } else { format!("stop {}", turn.stop) };
     let signal = if turn.terminal { "" } else { ", no terminal signal" };
-    lines.event(&format!("model turn {} to request {request}: {} {stop}{signal}", turn.index, parts.join(", ")));
+    lines.event(&format!("model turn {} to request {request}: {}; {stop}{signal}", turn.index, parts.join(", ")));
 }
 
 fn end(end: &AgentEnd) -> String {

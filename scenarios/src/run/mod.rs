@@ -7,10 +7,12 @@
 mod judge;
 mod once;
 mod pool;
+mod quiet;
 
 pub use judge::{CaseResult, CheckResult, judge_set, judge_trace};
 pub use once::{HarnessError, Run, run_bounded};
 pub use pool::{Progress, run_all};
+pub use quiet::quiet_planted_panics;
 
 use crate::agent::Agent;
 use std::sync::Arc;

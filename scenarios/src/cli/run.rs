@@ -1,0 +1,302 @@
+//! `slotspec run`.
+
+use super::Sources;
+use crate::adapter::{Adapter, Locator};
+use crate::agent::command::CommandAgent;
+use crate::agent::in_process::{InProcess, Tier};
+use crate::case::{Case, CaseSet, Library};
+use crate::isolate;
+use crate::report::{self, AgentInfo, Report, progress::ProgressLine, text};
+use crate::repro::{self, Replay};
+use crate::rule::Profile;
+use crate::run::{CaseResult, Run, Runner, quiet_planted_panics, run_all};
+use clap::{Args, ValueEnum};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// The name of the reference runtime as an agent.
+const REFERENCE: &str = "reference";
+/// Most jobs at a time.
+const MOST_JOBS: u32 = 256;
+/// Interrupted.
+const INTERRUPTED: u8 = 130;
+
+/// What `run` is told.
+#[derive(Args)]
+pub struct RunArgs {
+    /// Cases by the beginning of their ids, such as pair/ or pair/two-calls; by a rule they check, such as PAIR-01; or
+    /// the path of a case file. All when absent.
+    #[arg(value_name = "CASE")]
+    patterns: Vec<String>,
+    /// What is judged: the reference runtime in this process, or an agent with an adapter, such as slot or pi.
+    #[arg(long, value_name = "NAME", default_value = REFERENCE)]
+    agent: String,
+    /// An adapter of your own, in place of a built-in one.
+    #[arg(long, value_name = "FILE", conflicts_with = "agent")]
+    adapter: Option<PathBuf>,
+    /// Where an agent's program is.
+    #[arg(long, value_name = "NAME=PATH")]
+    bin: Vec<String>,
+    /// How the reference runtime reaches the mock: a for pipes in memory and virtual time, b for sockets.
+    #[arg(long, value_enum, default_value_t = TierArg::B)]
+    tier: TierArg,
+    /// The dialect to speak; the agent's first when absent.
+    #[arg(long)]
+    dialect: Option<String>,
+    /// Judges only the rules that bind every agent, or only the house rules.
+    #[arg(long, value_enum)]
+    profile: Option<ProfileArg>,
+    /// Runs an agent with the network it would have anyway.
+    #[arg(long)]
+    allow_network: bool,
+    /// How many cases are run beside each other; as many as there are processors when absent.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_JOBS)))]
+    jobs: Option<u32>,
+    /// Prints the report as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Where what is needed to replay a failure is kept.
+    #[arg(long, value_name = "DIR", default_value = "repro")]
+    keep_repro: PathBuf,
+    #[command(flatten)]
+    sources: Sources,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TierArg {
+    /// Pipes in memory; virtual time where no process is started.
+    A,
+    /// Sockets.
+    B,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ProfileArg {
+    /// The rules that bind every agent.
+    Universal,
+    /// The rules of a runtime built after this design.
+    House,
+}
+
+/// Runs the command. The error is bad input, and nothing was run then.
+pub fn run(args: &RunArgs) -> Result<ExitCode, String> {
+    let (library, sets) = choose(args)?;
+    // A namespace belongs to a thread and what it starts, so this comes before any other thread.
+    let note = isolate(args)?;
+    isolate::adopt_orphans();
+    quiet_planted_panics();
+    let runner = runner(args)?;
+    watch_for_interrupt(&runner)?;
+    if !args.json
+        && let Some(note) = note
+    {
+        eprintln!("{note}");
+    }
+    let report = execute(args, &runner, &library, &sets);
+    print_report(args, &report)?;
+    if runner.cancel.is_cancelled() {
+        let done = report.cases.len();
+        eprintln!("interrupted: the report is partial ({done} of {} cases)", done + report.missing);
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The library, and the cases of it that are to be run.
+fn choose(args: &RunArgs) -> Result<(Library, Vec<CaseSet>), String> {
+    let file = |pattern: &String| pattern.ends_with(".toml") || Path::new(pattern).is_file();
+    let mut library = if let [pattern] = args.patterns.as_slice()
+        && file(pattern)
+    {
+        Library::load_case(args.sources.rules.as_deref(), Path::new(pattern)).map_err(|error| error.to_string())?
+    } else {
+        args.sources.load().map_err(|error| error.to_string())?
+    };
+    if let Some(profile) = args.profile {
+        let wanted = match profile {
+            ProfileArg::Universal => Profile::Universal,
+            ProfileArg::House => Profile::House,
+        };
+        library.keep_rules(|rule| rule.profile == wanted);
+    }
+    let patterns: Vec<String> = args.patterns.iter().filter(|pattern| !file(pattern)).cloned().collect();
+    if patterns.len() != args.patterns.len() && args.patterns.len() > 1 {
+        return Err("a case file stands alone; give either one file or patterns".to_owned());
+    }
+    match library.choose(&patterns) {
+        Ok(sets) => Ok((library, sets)),
+        Err(pattern) => {
+            let mut known = library.rules.ids();
+            known.extend(library.all().map(|case| case.id.as_str()));
+            let fix = match crate::source::nearest(pattern, &known) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => "see slotspec list".to_owned(),
+            };
+            Err(format!("no case begins with {pattern:?}, and no rule is called so; {fix}"))
+        }
+    }
+}
+
+fn is_reference(args: &RunArgs) -> bool {
+    args.adapter.is_none() && args.agent == REFERENCE
+}
+
+/// Keeps the network away from an agent that is a program. The reference runtime shares this process and dials nothing
+/// but the mock.
+fn isolate(args: &RunArgs) -> Result<Option<String>, String> {
+    if is_reference(args) {
+        return Ok(None);
+    }
+    if args.allow_network {
+        return Ok(Some("the agent runs with the network (--allow-network)".to_owned()));
+    }
+    isolate::enter()
+        .map(|isolation| Some(format!("the agent runs in a {isolation}")))
+        .map_err(|error| error.to_string())
+}
+
+fn runner(args: &RunArgs) -> Result<Runner, String> {
+    if is_reference(args) {
+        let tier = match args.tier {
+            TierArg::A => Tier::A,
+            TierArg::B => Tier::B,
+        };
+        let dialect = args.dialect.clone().unwrap_or_else(|| "chat".to_owned());
+        let known: Vec<&str> = slot_wire::Dialect::ALL.into_iter().map(slot_wire::Dialect::name).collect();
+        check_dialect(&dialect, &known, REFERENCE)?;
+        let runner = Runner::new(Arc::new(InProcess::new(tier)));
+        return Ok(Runner { dialect, virtual_time: tier == Tier::A, ..runner });
+    }
+    let mut locator = Locator::from_env();
+    for value in &args.bin {
+        locator.give(value).map_err(|error| error.to_string())?;
+    }
+    let adapter = match &args.adapter {
+        Some(path) => Adapter::load(path),
+        None => Adapter::built_in(&args.agent),
+    };
+    let adapter = adapter.map_err(|error| error.to_string())?;
+    let known: Vec<&str> = adapter.dialects.iter().map(String::as_str).collect();
+    let dialect = args.dialect.clone().or_else(|| adapter.dialects.first().cloned()).unwrap_or_default();
+    check_dialect(&dialect, &known, &adapter.name)?;
+    let mock = mock_llm::Config {
+        binding: adapter.binding.clone(),
+        side: adapter.side.clone(),
+        ..mock_llm::Config::default()
+    };
+    let least_limit = adapter.limit();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    let agent = runtime.block_on(CommandAgent::connect(adapter, &locator)).map_err(|error| error.to_string())?;
+    Ok(Runner { dialect, mock, least_limit, ..Runner::new(Arc::new(agent)) })
+}
+
+fn check_dialect(dialect: &str, known: &[&str], agent: &str) -> Result<(), String> {
+    if known.contains(&dialect) {
+        return Ok(());
+    }
+    let fix = crate::source::did_you_mean(dialect, known);
+    Err(format!("{agent} does not speak the dialect {dialect:?}; {fix}"))
+}
+
+/// Cancels the run at the first interrupt. A second one ends the process at once.
+fn watch_for_interrupt(runner: &Runner) -> Result<(), String> {
+    let cancel = runner.cancel.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    let watch = move || {
+        runtime.block_on(async {
+            for first in [true, false] {
+                if tokio::signal::ctrl_c().await.is_err() {
+                    return;
+                }
+                if first {
+                    cancel.cancel();
+                } else {
+                    std::process::exit(i32::from(INTERRUPTED));
+                }
+            }
+        });
+    };
+    std::thread::Builder::new().spawn(watch).map(|_| ()).map_err(|error| format!("cannot start: {error}"))
+}
+
+fn execute(args: &RunArgs, runner: &Runner, library: &Library, sets: &[CaseSet]) -> Report {
+    let started = Instant::now();
+    let jobs =
+        args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |jobs| jobs as usize);
+    let replay = Replay { arguments: replay_arguments(args) };
+    let unwritten = Mutex::new(None);
+    let keep = |case: &Case, run: &Run, result: &mut CaseResult| {
+        if !result.is_bad() {
+            return;
+        }
+        match repro::write(&args.keep_repro, case, run, result, &replay) {
+            Ok(dir) => result.repro = Some(dir.display().to_string()),
+            Err(error) => *unwritten.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string()),
+        }
+    };
+    let mut line = ProgressLine::new();
+    let (cases, missing) = run_all(runner, &library.rules, sets, jobs, &keep, |progress| line.step(&progress));
+    line.clear();
+    if let Some(error) = unwritten.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        eprintln!("what is needed for a replay could not be kept in {}: {error}", args.keep_repro.display());
+    }
+    Report {
+        schema: report::SCHEMA_VERSION,
+        slotspec: env!("CARGO_PKG_VERSION").to_owned(),
+        agent: AgentInfo { name: runner.agent.name().to_owned(), version: runner.agent.version().to_owned() },
+        dialect: runner.dialect.clone(),
+        rules: report::rules(&library.rules, &cases),
+        cases,
+        missing,
+        seconds: started.elapsed().as_secs_f64(),
+    }
+}
+
+/// The flags without which a replay would be another run.
+fn replay_arguments(args: &RunArgs) -> String {
+    let mut words: Vec<String> = Vec::new();
+    if let Some(adapter) = &args.adapter {
+        words.extend(["--adapter".to_owned(), adapter.display().to_string()]);
+    } else if args.agent != REFERENCE {
+        words.extend(["--agent".to_owned(), args.agent.clone()]);
+    }
+    for bin in &args.bin {
+        words.extend(["--bin".to_owned(), bin.clone()]);
+    }
+    if args.tier == TierArg::A {
+        words.extend(["--tier".to_owned(), "a".to_owned()]);
+    }
+    for (flag, value) in
+        [("--dialect", args.dialect.clone()), ("--rules", args.sources.rules.as_ref().map(|p| p.display().to_string()))]
+    {
+        words.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
+    }
+    if args.allow_network {
+        words.push("--allow-network".to_owned());
+    }
+    words.iter().map(|word| repro::shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn print_report(args: &RunArgs, report: &Report) -> Result<(), String> {
+    if args.json {
+        let json = serde_json::to_string_pretty(report).map_err(|error| format!("cannot write the report: {error}"))?;
+        return super::print(&format!("{json}\n")).map(|_| ());
+    }
+    let mut out = String::new();
+    text::rules(report, &mut out);
+    for case in report.cases.iter().filter(|case| case.repro.is_some()) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{}: see {}", case.id, case.repro.as_deref().unwrap_or_default());
+    }
+    let _ = writeln!(out, "\n{}", text::summary(report));
+    super::print(&out).map(|_| ())
+}
