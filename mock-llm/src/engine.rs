@@ -4,7 +4,8 @@
 
 use crate::binding::{self, Binding, Bound, Folders, UnboundOp};
 use crate::dialect::{Dialect, Form, Parsed};
-use crate::http::{Incoming, Rendered, response};
+use crate::fault::{self, Break, Fault};
+use crate::http::{Incoming, Rendered, Shape, response};
 use crate::journal::{Event, Journal, JournalMode, Kind, Raw, RequestRecord};
 use crate::judge::{self, Objection, Prompt};
 use crate::plan::Plan;
@@ -62,7 +63,7 @@ struct Progress {
     script: Script,
     steps: Vec<Step>,
     bound: Option<Bound>,
-    rendered: BTreeMap<(usize, Dialect, Form, bool), Ready>,
+    rendered: BTreeMap<Key, Ready>,
     journal: Journal,
     connections: u64,
     requests: u64,
@@ -166,7 +167,7 @@ impl Engine {
             progress.side += 1;
             let body = dialect.encode(&ModelTurn::text(&side.reply), &parsed.form);
             let plan = Plan::new(&body, Delivery::Frames, &[], 0, 0);
-            let rendered = response::turn(body, &plan, false, false, incoming.old);
+            let rendered = response::turn(body, &plan, &Shape { old: incoming.old, ..Shape::default() });
             let kind = Kind::Side { matcher: side.name.clone() };
             return progress.answer(connection, incoming, kind, Vec::new(), rendered.into(), None);
         }
@@ -199,10 +200,15 @@ impl Engine {
                 let message = format!("{}: {}", objection.at, objection.detail);
                 Err(response::document(400, dialect.error(400, "invalid_request_error", &message), &[], true))
             }
-            (None, State::Turn(index)) => progress
-                .render(index, dialect, &parsed.form, incoming.old, &self.config.folders)
-                .map(|rendered| (index, rendered))
-                .map_err(|unbound| problem(dialect, "mock_unbound", &unbound.to_string())),
+            (None, State::Turn(turn)) => {
+                let failed = progress.steps[turn].failed;
+                let attempt = (failed < progress.script.turns[turn].attempts.len()).then_some(failed);
+                let key = Key { turn, attempt, dialect, form: parsed.form.clone(), old: incoming.old };
+                let rendered = progress.render(key, &self.config.folders);
+                rendered
+                    .map(|ready| (turn, attempt, ready))
+                    .map_err(|unbound| problem(dialect, "mock_unbound", &unbound.to_string()))
+            }
             (None, State::Unknown(reason)) => {
                 let rendered = problem(dialect, "mock_unexpected", &reason);
                 progress.report.unexpected.push(format!("request {}: {reason}", parsed.request.index));
@@ -215,13 +221,17 @@ impl Engine {
                 let kind = Kind::Conversation { parsed: parsed.request };
                 progress.answer(connection, incoming, kind, objections, rendered.into(), None)
             }
-            Ok((index, (rendered, missing))) => {
-                let calls = parsed.request.calls().count();
-                progress.steps[index].answered = Some(Answered { raw: prompt.items, calls });
-                progress.steps[index].said.times += 1;
-                parsed.request.turn = Some(index);
+            Ok((turn, attempt, (rendered, missing))) => {
+                let step = &mut progress.steps[turn];
+                if attempt.is_some() {
+                    step.failed += 1;
+                } else {
+                    step.answered = Some(Answered { raw: prompt.items, calls: parsed.request.calls().count() });
+                    step.said.times += 1;
+                }
+                parsed.request.turn = Some(turn);
                 let kind = Kind::Conversation { parsed: parsed.request };
-                let served = Some(Served { turn: index, missing });
+                let served = Some(Served { turn, attempt, missing });
                 progress.answer(connection, incoming, kind, objections, rendered, served)
             }
         }
@@ -281,7 +291,12 @@ impl Engine {
         let unserved = progress.steps.iter().enumerate().filter(|(_, step)| step.said.times == 0);
         let unbound = progress.bound.as_ref().map(|bound| bound.unbound.clone()).unwrap_or_default();
         Report {
-            unserved: unserved.map(|(index, _)| state::describe(&progress.steps, index)).collect(),
+            unserved: unserved
+                .map(|(index, step)| match step.failed {
+                    0 => state::describe(&progress.steps, index),
+                    failed => format!("{}, after {failed} failing attempts", state::describe(&progress.steps, index)),
+                })
+                .collect(),
             unbound,
             ..progress.report.clone()
         }
@@ -296,16 +311,27 @@ fn step(index: usize, turn: &Turn) -> Step {
         arguments: call.raw.clone().unwrap_or_default(),
     });
     let said = ServedTurn { index, text: turn.say.clone(), calls: calls.collect(), ..ServedTurn::default() };
-    Step { said, answered: None }
+    Step { said, ..Step::default() }
 }
 
-/// A response, and the cuts of its turn that found no anchor.
-type Ready = (Arc<Rendered>, Vec<usize>);
+/// A response, and what of its cuts and faults found no anchor.
+type Ready = (Arc<Rendered>, Vec<String>);
 
 /// The turn that answers, for the journal.
 struct Served {
     turn: usize,
-    missing: Vec<usize>,
+    attempt: Option<usize>,
+    missing: Vec<String>,
+}
+
+/// What a rendered response depends on.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    turn: usize,
+    attempt: Option<usize>,
+    dialect: Dialect,
+    form: Form,
+    old: bool,
 }
 
 impl Progress {
@@ -319,44 +345,38 @@ impl Progress {
         let bound = binding::bind(ops, &config.binding, &request.tools);
         for (index, turn) in self.script.turns.iter().enumerate() {
             if let Ok(turn) = ModelTurn::new(index, turn, &bound, &config.folders) {
-                self.steps[index].said = turn.served(self.steps[index].said.times);
+                self.steps[index].said = turn.served(self.steps[index].said.times, turn.end == End::Clean);
             }
         }
         self.journal.push(connection, Event::Bound { bound: bound.clone() });
         self.bound = Some(bound);
     }
 
-    /// The response of a turn. Made once, then served from memory.
-    fn render(
-        &mut self,
-        index: usize,
-        dialect: Dialect,
-        form: &Form,
-        old: bool,
-        folders: &Folders,
-    ) -> Result<Ready, UnboundOp> {
-        let key = (index, dialect, form.clone(), old);
+    /// The response of a turn or of one of its failing attempts. Made once, then served from memory.
+    fn render(&mut self, key: Key, folders: &Folders) -> Result<Ready, UnboundOp> {
         if let Some(known) = self.rendered.get(&key) {
             return Ok(known.clone());
         }
-        let nothing = Bound::default();
-        let turn = &self.script.turns[index];
+        let (nothing, no_fault) = (Bound::default(), Fault::default());
+        let (index, turn) = (key.turn, &self.script.turns[key.turn]);
         let model = ModelTurn::new(index, turn, self.bound.as_ref().unwrap_or(&nothing), folders)?;
-        self.steps[index].said = model.served(self.steps[index].said.times);
-        let body = dialect.encode(&model, form);
-        let plan = Plan::new(&body, turn.delivery, &turn.cut, self.script.seed, index);
-        // Anchors are written for streams; a document need not hold them.
-        let missing = if body.stream { plan.missing.clone() } else { Vec::new() };
-        for cut in &missing {
-            self.report.lost_cuts.push(format!("turn {index}, cut {cut}: its anchor is not in the encoded body"));
+        let fault = match key.attempt {
+            Some(attempt) => &turn.attempts[attempt],
+            None => turn.fault.as_ref().unwrap_or(&no_fault),
+        };
+        let made = make(turn, &model, fault, &key, self.script.seed);
+        if key.attempt.is_none() {
+            self.steps[index].said = model.served(self.steps[index].said.times, made.terminal);
         }
-        let one_write = turn.delivery == Delivery::Coalesced;
-        let rendered = Arc::new(response::turn(body, &plan, one_write, turn.end == End::Disconnect, old));
+        for missing in &made.missing {
+            self.report.lost_cuts.push(format!("turn {index}: {missing}"));
+        }
+        let ready = (Arc::new(made.rendered), made.missing);
         if self.rendered.len() >= MOST_RENDERED {
             self.rendered.clear();
         }
-        self.rendered.insert(key, (rendered.clone(), missing.clone()));
-        Ok((rendered, missing))
+        self.rendered.insert(key, ready.clone());
+        Ok(ready)
     }
 
     /// Writes a request and its answer into the journal.
@@ -380,14 +400,69 @@ impl Progress {
                 request,
                 status: rendered.status,
                 turn,
+                attempt: served.as_ref().and_then(|served| served.attempt),
                 times: turn.map(|turn| self.steps[turn].said.times),
-                missing_cuts: served.map(|served| served.missing).unwrap_or_default(),
+                missing: served.map(|served| served.missing).unwrap_or_default(),
                 body: Raw(rendered.body.clone()),
             };
             self.journal.push(connection, event);
         }
         let gate = turn.and_then(|turn| self.script.turns[turn].gate.clone());
         Answer { request, rendered, gate }
+    }
+}
+
+/// A response as it is made.
+struct Made {
+    rendered: Rendered,
+    missing: Vec<String>,
+    /// Whether the terminal signal is in what is sent.
+    terminal: bool,
+}
+
+/// Encodes a turn, lets its fault loose on it, plans its writes and renders it.
+fn make(turn: &Turn, model: &ModelTurn, fault: &Fault, key: &Key, seed: u64) -> Made {
+    if let Some(status) = fault.status {
+        let message = fault.message.as_deref().unwrap_or("the mock answers with an error, as its script has it");
+        let fields: Vec<(&str, &str)> = fault.retry_after.iter().map(|after| ("retry-after", after.as_str())).collect();
+        let body = key.dialect.error(status, error_kind(status), message);
+        let rendered = response::document(status, body, &fields, true);
+        return Made { rendered, missing: Vec::new(), terminal: false };
+    }
+    let mut faulted = fault::apply(key.dialect.encode(model, &key.form), fault, key.dialect, seed, key.turn);
+    if turn.end == End::Disconnect && faulted.broken.is_none() {
+        // A stream ends without its last chunk; a document ends half way, since its length would be kept otherwise.
+        let len = faulted.body.bytes.len();
+        faulted.broken = Some((if faulted.body.stream { len } else { len / 2 }, Break::Close));
+    }
+    let terminal = faulted.is_terminal();
+    let delivery = if faulted.own_writes { Delivery::Frames } else { turn.delivery };
+    let mut plan = Plan::new(&faulted.body, delivery, &turn.cut, seed, key.turn);
+    if let Some((place, _)) = faulted.broken {
+        plan.split_at(place);
+    }
+    // Anchors are written for streams; a document need not hold them.
+    let lost =
+        plan.missing.iter().filter(|_| faulted.body.stream).map(|at| format!("cut {at}: the body lacks its anchor"));
+    let missing = faulted.missing.iter().cloned().chain(lost).collect();
+    let shape = Shape {
+        one_write: turn.delivery == Delivery::Coalesced,
+        old: key.old,
+        broken: faulted.broken,
+        until: fault.until.as_deref(),
+        length: fault.length,
+        gzip: fault.gzip,
+        content_type: fault.content_type.as_deref(),
+    };
+    Made { rendered: response::turn(faulted.body, &plan, &shape), missing, terminal }
+}
+
+/// What OpenAI calls an error of this status.
+fn error_kind(status: u16) -> &'static str {
+    match status {
+        400..=428 | 430..=499 => "invalid_request_error",
+        429 => "rate_limit_exceeded",
+        _ => "server_error",
     }
 }
 

@@ -68,12 +68,15 @@ pub enum Event {
         /// The scripted turn, when one answers.
         #[serde(skip_serializing_if = "Option::is_none")]
         turn: Option<usize>,
-        /// How many times that turn has now been served.
+        /// Which of the turn's failing attempts this is, from 0.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        attempt: Option<usize>,
+        /// How many times that turn has now been served, failing attempts aside.
         #[serde(skip_serializing_if = "Option::is_none")]
         times: Option<usize>,
-        /// Cuts of the turn whose anchor its body does not hold, by their position.
+        /// Cuts and faults whose anchor the body does not hold.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        missing_cuts: Vec<usize>,
+        missing: Vec<String>,
         /// The body, before its transfer encoding.
         body: Raw,
     },
@@ -87,6 +90,13 @@ pub enum Event {
         len: usize,
         /// How many bytes went on the connection, with head and chunk framing.
         wire: usize,
+    },
+    /// The response broke off, as its script has it.
+    Broke {
+        /// The request it answers.
+        request: u64,
+        /// How.
+        how: &'static str,
     },
     /// The response is complete.
     Done {

@@ -10,6 +10,7 @@
 pub mod binding;
 pub mod corrupt;
 pub mod dialect;
+pub mod fault;
 pub mod journal;
 pub mod judge;
 pub mod load;

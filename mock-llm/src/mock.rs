@@ -5,7 +5,7 @@ use crate::engine::{Config, Engine};
 use crate::journal::Journal;
 use crate::report::Report;
 use crate::script::{Script, Turn};
-use crate::server::{self, Listening};
+use crate::server::{self, Link, Listening};
 use slot_oracles::trace::{ServedTurn, WireRequest, WireTrace};
 use std::fmt;
 use std::future::Future;
@@ -49,7 +49,7 @@ impl MockLlm {
     where
         IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        server::serve(self.engine.clone(), io, None, None)
+        server::serve(self.engine.clone(), io, Link::plain())
     }
 
     /// Listens on TCP, with TCP_NODELAY on every connection. Port 0 takes a free one.

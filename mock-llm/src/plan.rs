@@ -30,6 +30,15 @@ pub struct CutMark {
 }
 
 impl Plan {
+    /// Begins a new write at `offset`, where the response is to break.
+    pub(crate) fn split_at(&mut self, offset: usize) {
+        if let Some(at) = self.writes.iter().position(|write| write.start < offset && offset < write.end) {
+            let rest = offset..self.writes[at].end;
+            self.writes[at].end = offset;
+            self.writes.insert(at + 1, rest);
+        }
+    }
+
     /// Plans the writes of `body`. `seed` and `turn` choose the sizes of `Delivery::Random` and nothing else.
     pub fn new(body: &Encoded, delivery: Delivery, cuts: &[Cut], seed: u64, turn: usize) -> Plan {
         let mut plan = Plan::default();

@@ -4,6 +4,7 @@
 //! corrupted, how the stream is framed and where its bytes are cut. It never counts requests: a turn is served for a
 //! conversation state, so a retry gets the same bytes again and a title request moves nothing.
 
+use crate::fault::Fault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -48,6 +49,13 @@ pub struct Turn {
     /// How the stream ends.
     #[serde(default)]
     pub end: End,
+    /// What goes wrong with the response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+    /// Attempts that fail before the turn is served: the first request in this state gets the first of them, and so
+    /// on; when they are used up, the turn itself follows.
+    #[serde(rename = "attempt", default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Fault>,
     /// Holds the response back at this point until the test (or a later request) opens the gate of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<String>,

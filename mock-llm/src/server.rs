@@ -1,7 +1,7 @@
 //! Connections: one at a time over any stream, or many over TCP.
 
 use crate::engine::{Answer, Engine};
-use crate::http::{ReadError, Reader, Rendered, response};
+use crate::http::{ReadError, Reader, Rendered, Stop, Write, response};
 use crate::journal::Event;
 use std::future::Future;
 use std::io;
@@ -95,108 +95,190 @@ async fn accept(engine: Arc<Engine>, listener: TcpListener, mut stopped: watch::
 }
 
 async fn tcp(engine: Arc<Engine>, stream: TcpStream, stopped: watch::Receiver<bool>) {
-    serve(engine, stream, Some(IDLE), Some(stopped)).await;
+    let reset = |stream: &TcpStream| {
+        // Closing with nothing to linger for sends a reset.
+        let _ = stream.set_zero_linger();
+    };
+    let link = Link { idle: Some(IDLE), stopped: Some(stopped), reset };
+    serve(engine, stream, link).await;
+}
+
+/// What a connection can do beside carrying bytes.
+pub(crate) struct Link<IO> {
+    /// How long the client may be silent between requests.
+    pub idle: Option<Duration>,
+    /// Whether the server stops.
+    pub stopped: Option<watch::Receiver<bool>>,
+    /// Makes the coming end of the connection a reset.
+    pub reset: fn(&IO),
+}
+
+impl<IO> Link<IO> {
+    /// A stream without timers or resets.
+    pub(crate) fn plain() -> Link<IO> {
+        Link { idle: None, stopped: None, reset: |_| {} }
+    }
+
+    async fn stop(&mut self) {
+        match &mut self.stopped {
+            Some(stopped) => {
+                // An error means that the listener is gone, which ends its connections as well.
+                let _ = stopped.wait_for(|stop| *stop).await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Why a connection ends.
+enum Ending {
+    /// In good order.
+    Close(String),
+    /// With a reset.
+    Reset,
 }
 
 /// Serves one connection until it ends.
-pub(crate) async fn serve<IO>(
-    engine: Arc<Engine>,
-    mut io: IO,
-    idle: Option<Duration>,
-    stopped: Option<watch::Receiver<bool>>,
-) where
+pub(crate) async fn serve<IO>(engine: Arc<Engine>, mut io: IO, mut link: Link<IO>)
+where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
     let connection = engine.connected();
-    let cause = exchange(&engine, &mut io, connection, idle, stopped).await;
-    // The client may be gone already; then there is nothing to end.
-    let _ = io.shutdown().await;
+    let cause = match exchange(&engine, &mut io, connection, &mut link).await {
+        Ending::Close(cause) => {
+            // The client may be gone already; then there is nothing to end.
+            let _ = io.shutdown().await;
+            cause
+        }
+        Ending::Reset => {
+            (link.reset)(&io);
+            "the script resets".to_owned()
+        }
+    };
+    drop(io);
     engine.note(connection, Event::Closed { cause });
 }
 
-/// Answers request after request. Returns why the connection ends.
-async fn exchange<IO>(
-    engine: &Engine,
-    io: &mut IO,
-    connection: u64,
-    idle: Option<Duration>,
-    mut stopped: Option<watch::Receiver<bool>>,
-) -> String
+/// Answers request after request.
+async fn exchange<IO>(engine: &Engine, io: &mut IO, connection: u64, link: &mut Link<IO>) -> Ending
 where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
     let mut reader = Reader::default();
     loop {
+        let idle = link.idle;
         let next = tokio::select! {
             biased;
             next = within(idle, reader.next(io)) => next,
-            () = stop(&mut stopped) => return "the server stops".to_owned(),
+            () = link.stop() => return Ending::Close("the server stops".to_owned()),
         };
         let incoming = match next {
-            None => return "the client was silent for too long".to_owned(),
+            None => return Ending::Close("the client was silent for too long".to_owned()),
             Some(Ok(Some(incoming))) => incoming,
-            Some(Ok(None)) => return "the client closed".to_owned(),
-            Some(Err(error)) => return refuse(engine, io, connection, error).await,
+            Some(Ok(None)) => return Ending::Close("the client closed".to_owned()),
+            Some(Err(error)) => return Ending::Close(refuse(engine, io, connection, error).await),
         };
         let answer = engine.respond(connection, &incoming);
-        if let Err(cause) = hold(engine, io, &mut reader, connection, &answer).await {
-            engine.note(connection, Event::ClientGone { request: answer.request, cause: cause.clone() });
-            return cause;
-        }
-        if let Err(error) = write(engine, io, connection, answer.request, &answer.rendered).await {
-            let cause = error.to_string();
-            engine.note(connection, Event::ClientGone { request: answer.request, cause: cause.clone() });
-            return cause;
+        let mut reply = Reply { engine, io, reader: &mut reader, link, connection, request: answer.request };
+        match reply.send(&answer).await {
+            Ok(None) => {}
+            Ok(Some(ending)) => return ending,
+            Err(cause) => {
+                engine.note(connection, Event::ClientGone { request: answer.request, cause: cause.clone() });
+                return Ending::Close(cause);
+            }
         }
         if answer.rendered.close {
-            return "the script closes".to_owned();
+            return Ending::Close("the script closes".to_owned());
         }
         if !incoming.keep_alive {
-            return "the client asked for one exchange".to_owned();
+            return Ending::Close("the client asked for one exchange".to_owned());
         }
     }
 }
 
-/// Waits for the answer's gate, if it has one, while watching for the client to leave.
-async fn hold<IO>(
-    engine: &Engine,
-    io: &mut IO,
-    reader: &mut Reader,
+/// One response on its way.
+struct Reply<'a, IO> {
+    engine: &'a Engine,
+    io: &'a mut IO,
+    reader: &'a mut Reader,
+    link: &'a mut Link<IO>,
     connection: u64,
-    answer: &Answer,
-) -> Result<(), String>
-where
-    IO: AsyncRead + Unpin,
-{
-    let Some(gate) = answer.gate.clone() else { return Ok(()) };
-    engine.note(connection, Event::Held { gate: gate.clone() });
-    tokio::select! {
-        biased;
-        () = engine.gate(&gate) => {}
-        () = reader.gone(io) => return Err("the client closed while its response was held".to_owned()),
-    }
-    engine.note(connection, Event::Released { gate });
-    Ok(())
+    request: u64,
 }
 
-async fn write<IO>(engine: &Engine, io: &mut IO, connection: u64, request: u64, out: &Rendered) -> io::Result<()>
-where
-    IO: AsyncWrite + Unpin,
-{
-    for (index, piece) in out.writes.iter().enumerate() {
-        if index > 0 {
-            // Gives the reader its turn, so that in one process it sees this write before the next.
-            tokio::task::yield_now().await;
+impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
+    /// Writes the response. Returns the end of the connection if the script breaks it, an error if the client does.
+    async fn send(&mut self, answer: &Answer) -> Result<Option<Ending>, String> {
+        if let Some(gate) = &answer.gate {
+            self.hold(gate).await?;
         }
-        io.write_all(&out.wire[piece.wire.clone()]).await?;
-        io.flush().await?;
-        engine.note(
-            connection,
-            Event::Wrote { request, offset: piece.body.start, len: piece.body.len(), wire: piece.wire.len() },
-        );
+        let out = &answer.rendered;
+        for index in 0..=out.writes.len() {
+            if let Some((at, stop)) = &out.stop
+                && *at == index
+                && let Some(ending) = self.stop(stop).await?
+            {
+                return Ok(Some(ending));
+            }
+            if let Some(piece) = out.writes.get(index) {
+                if index > 0 {
+                    // Gives the reader its turn, so that in one process it sees this write before the next.
+                    tokio::task::yield_now().await;
+                }
+                self.write(out, piece).await.map_err(|error| error.to_string())?;
+            }
+        }
+        self.note(Event::Done { request: self.request });
+        Ok(None)
     }
-    engine.note(connection, Event::Done { request });
-    Ok(())
+
+    async fn write(&mut self, out: &Rendered, piece: &Write) -> io::Result<()> {
+        self.io.write_all(&out.wire[piece.wire.clone()]).await?;
+        self.io.flush().await?;
+        let (offset, len, wire) = (piece.body.start, piece.body.len(), piece.wire.len());
+        self.note(Event::Wrote { request: self.request, offset, len, wire });
+        Ok(())
+    }
+
+    /// Breaks the response off. `None` when it goes on after a stall.
+    async fn stop(&mut self, stop: &Stop) -> Result<Option<Ending>, String> {
+        let how = match stop {
+            Stop::Stall(_) => "stall",
+            Stop::Close => "close",
+            Stop::Reset => "reset",
+        };
+        self.note(Event::Broke { request: self.request, how });
+        match stop {
+            Stop::Stall(Some(gate)) => {
+                self.hold(gate).await?;
+                Ok(None)
+            }
+            Stop::Stall(None) => tokio::select! {
+                () = self.reader.gone(self.io) => Err("the client closed while its response stalled".to_owned()),
+                () = self.link.stop() => Ok(Some(Ending::Close("the server stops".to_owned()))),
+            },
+            Stop::Close => Ok(Some(Ending::Close("the script closes".to_owned()))),
+            Stop::Reset => Ok(Some(Ending::Reset)),
+        }
+    }
+
+    /// Waits for a gate, while watching for the client to leave.
+    async fn hold(&mut self, gate: &str) -> Result<(), String> {
+        self.note(Event::Held { gate: gate.to_owned() });
+        tokio::select! {
+            biased;
+            () = self.engine.gate(gate) => {}
+            () = self.reader.gone(self.io) => return Err("the client closed while its response was held".to_owned()),
+            () = self.link.stop() => return Err("the server stops".to_owned()),
+        }
+        self.note(Event::Released { gate: gate.to_owned() });
+        Ok(())
+    }
+
+    fn note(&self, event: Event) {
+        self.engine.note(self.connection, event);
+    }
 }
 
 /// Answers what was no request. Returns why the connection ends.
@@ -220,15 +302,5 @@ async fn within<F: Future>(limit: Option<Duration>, future: F) -> Option<F::Outp
     match limit {
         Some(limit) => tokio::time::timeout(limit, future).await.ok(),
         None => Some(future.await),
-    }
-}
-
-async fn stop(stopped: &mut Option<watch::Receiver<bool>>) {
-    match stopped {
-        Some(stopped) => {
-            // An error means that the listener is gone, which ends its connections as well.
-            let _ = stopped.wait_for(|stop| *stop).await;
-        }
-        None => std::future::pending().await,
     }
 }

@@ -49,6 +49,11 @@ impl FrameWriter {
         self.frames.push(start..self.body.len());
     }
 
+    /// How many frames there are so far.
+    pub fn count(&self) -> usize {
+        self.frames.len()
+    }
+
     /// The body, and the range of each frame in it.
     pub fn finish(self) -> (Vec<u8>, Vec<Range<usize>>) {
         (self.body, self.frames)

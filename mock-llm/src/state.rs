@@ -25,6 +25,8 @@ pub(crate) struct Step {
     pub said: ServedTurn,
     /// The request it last answered.
     pub answered: Option<Answered>,
+    /// How many of its failing attempts were used up.
+    pub failed: usize,
 }
 
 /// What is kept of a request that a turn answered.
@@ -132,7 +134,7 @@ mod tests {
 
     fn step(text: &str, ids: &[&str]) -> Step {
         let calls = ids.iter().map(|id| ServedCall { id: (*id).into(), ..ServedCall::default() }).collect();
-        Step { said: ServedTurn { text: text.into(), calls, ..ServedTurn::default() }, answered: None }
+        Step { said: ServedTurn { text: text.into(), calls, ..ServedTurn::default() }, ..Step::default() }
     }
 
     fn steps() -> Vec<Step> {

@@ -63,9 +63,8 @@ impl ModelTurn {
         }
     }
 
-    /// The turn as a fact of the trace.
-    pub fn served(&self, times: usize) -> ServedTurn {
-        let terminal = self.end == End::Clean;
+    /// The turn as a fact of the trace. `terminal` says whether its terminal signal is sent.
+    pub fn served(&self, times: usize, terminal: bool) -> ServedTurn {
         let stop = if terminal { stop_name(self.stop).to_owned() } else { String::new() };
         ServedTurn { index: self.index, times, terminal, stop, text: self.text.clone(), calls: self.calls.clone() }
     }

@@ -81,7 +81,9 @@ fn placeholder(field: &str, schema: &Value) -> Result<Value, String> {
 
 fn wants_absolute(name: &str, schema: &Value) -> bool {
     let described = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-    names::plain(name).starts_with("absolute") || described.to_lowercase().contains("absolute")
+    let described = described.to_lowercase();
+    let either = ["relative or absolute", "absolute or relative"].iter().any(|words| described.contains(words));
+    names::plain(name).starts_with("absolute") || (described.contains("absolute") && !either)
 }
 
 /// The schema's type; the first one that is not `null` where it gives several, empty when it gives none.
@@ -221,8 +223,11 @@ mod tests {
 
     #[test]
     fn the_description_of_a_path_may_ask_for_an_absolute_one() {
-        let schema =
-            object(json!({"file_path": {"type": "string", "description": "The absolute path"}}), &["file_path"]);
-        assert!(find(Op::Read, &[tool("Read", schema)]).unwrap().absolute);
+        let absolute = |description: &str| {
+            let schema = object(json!({"path": {"type": "string", "description": description}}), &["path"]);
+            find(Op::Read, &[tool("Read", schema)]).unwrap().absolute
+        };
+        assert!(absolute("The absolute path; relative paths are refused"));
+        assert!(!absolute("Path (relative or absolute)"));
     }
 }

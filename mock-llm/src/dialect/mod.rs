@@ -35,6 +35,8 @@ pub struct Encoded {
     pub frames: Vec<Range<usize>>,
     /// Whether the body is an event stream.
     pub stream: bool,
+    /// The frame that carries the terminal signal. For a document, 0 when it says that the turn is over.
+    pub terminal: Option<usize>,
 }
 
 /// What a request asks of the response's form.
@@ -121,6 +123,24 @@ impl Dialect {
             // Both OpenAI dialects share one shape of error.
             Dialect::Chat | Dialect::Responses => chat::error(status, kind, message),
             Dialect::Anthropic => anthropic::error(status, kind, message),
+        }
+    }
+
+    /// The provider's error event, as a frame.
+    pub fn error_event(self) -> Vec<u8> {
+        match self {
+            Dialect::Chat => {
+                let error = r#"{"error":{"message":"The server had an error while processing your request","type":"server_error","param":null,"code":null}}"#;
+                format!("data: {error}\n\n").into_bytes()
+            }
+            Dialect::Anthropic => {
+                let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+                format!("event: error\ndata: {error}\n\n").into_bytes()
+            }
+            Dialect::Responses => {
+                let error = r#"{"type":"error","code":"server_error","message":"The server had an error while processing your request","param":null,"sequence_number":9999}"#;
+                format!("event: error\ndata: {error}\n\n").into_bytes()
+            }
         }
     }
 }

@@ -8,4 +8,4 @@ pub(crate) mod request;
 pub(crate) mod response;
 
 pub(crate) use request::{Incoming, ReadError, Reader};
-pub(crate) use response::Rendered;
+pub(crate) use response::{Rendered, Shape, Stop, Write};

@@ -1,6 +1,7 @@
 //! A response rendered to the bytes that go on the connection, with its writes marked.
 
 use crate::dialect::Encoded;
+use crate::fault::Break;
 use crate::plan::Plan;
 use bytes::Bytes;
 use std::fmt::Write as _;
@@ -17,6 +18,8 @@ pub(crate) struct Rendered {
     pub body: Bytes,
     /// The writes, in order.
     pub writes: Vec<Write>,
+    /// Before which write the response stops, and how. Past the last one: after everything.
+    pub stop: Option<(usize, Stop)>,
     /// Whether the connection ends after the last write, whatever the client asked.
     pub close: bool,
 }
@@ -30,85 +33,136 @@ pub(crate) struct Write {
     pub body: Range<usize>,
 }
 
+/// How a response stops part way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Until the gate opens; without one, until the client leaves.
+    Stall(Option<String>),
+    /// With a FIN.
+    Close,
+    /// With a RST.
+    Reset,
+}
+
+/// What shapes a response beside its body and its plan.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shape<'a> {
+    /// Head and body go out together where the plan has one write.
+    pub one_write: bool,
+    /// The client speaks HTTP/1.0.
+    pub old: bool,
+    /// The place in the body at which the response breaks, and how. The plan has a write that begins there.
+    pub broken: Option<(usize, Break)>,
+    /// The gate that ends a stall.
+    pub until: Option<&'a str>,
+    /// A content length that is so many bytes off, in place of chunks.
+    pub length: Option<i64>,
+    /// The body is compressed.
+    pub gzip: bool,
+    /// Another content type than the body's own.
+    pub content_type: Option<&'a str>,
+}
+
 /// How a body is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Transfer {
+enum Transfer {
     /// Chunked, each planned write being a chunk.
     Chunked,
-    /// By its length.
-    Length,
+    /// By this length, be it true or not.
+    Length(usize),
     /// By the end of the connection, for clients that know no chunks.
     UntilClose,
 }
 
-/// Renders an encoded turn. With `cut` the connection ends inside the body: a stream without its last chunk, a
-/// document half way.
-pub(crate) fn turn(body: Encoded, plan: &Plan, one_write: bool, cut: bool, old: bool) -> Rendered {
-    let transfer = match (body.stream, old) {
-        (false, _) => Transfer::Length,
-        (true, false) => Transfer::Chunked,
-        (true, true) => Transfer::UntilClose,
+/// Renders an encoded turn.
+pub(crate) fn turn(body: Encoded, plan: &Plan, shape: &Shape<'_>) -> Rendered {
+    let len = body.bytes.len();
+    let transfer = match (shape.length, body.stream, shape.old) {
+        (Some(off), ..) => Transfer::Length(len.saturating_add_signed(isize::try_from(off).unwrap_or(0))),
+        (None, false, _) => Transfer::Length(len),
+        (None, true, false) => Transfer::Chunked,
+        (None, true, true) => Transfer::UntilClose,
     };
-    let kind = if body.stream { "text/event-stream; charset=utf-8" } else { "application/json" };
-    let head = head(200, kind, transfer, body.bytes.len(), &[("cache-control", "no-cache")]);
-    let mut writes = plan.writes.clone();
-    if cut && !body.stream {
-        let half = body.bytes.len() / 2;
-        writes.retain(|write| write.start < half);
-        if let Some(last) = writes.last_mut() {
-            last.end = last.end.min(half);
-        }
-    }
-    let mut out = Out { wire: head.into_bytes(), writes: Vec::with_capacity(writes.len() + 1) };
+    let own_kind = if body.stream { "text/event-stream; charset=utf-8" } else { "application/json" };
+    let mut fields = vec![("cache-control", "no-cache")];
+    fields.extend(shape.gzip.then_some(("content-encoding", "gzip")));
+    let head = head(200, shape.content_type.unwrap_or(own_kind), transfer, &fields);
+    let (writes, stop) = stopped(plan, shape);
+    let half_chunk = matches!(shape.broken, Some((_, Break::HalfChunk)));
+    let ends_badly = matches!(stop, Some((_, Stop::Close | Stop::Reset | Stop::Stall(None))));
+
+    let mut out = Out { wire: head.into_bytes(), writes: Vec::with_capacity(writes.len() + 1), transfer };
     let head_len = out.wire.len();
-    if !one_write {
+    // A response that breaks before its first byte of body still has a head.
+    let own_head = !shape.one_write || writes.is_empty();
+    if own_head {
         out.writes.push(Write { wire: 0..head_len, body: 0..0 });
     }
     let last = writes.len().saturating_sub(1);
     for (index, range) in writes.into_iter().enumerate() {
         // The last chunk goes out with the end of the body, so that a body of one write is one write.
-        let ends = index == last && transfer == Transfer::Chunked && !cut;
-        out.piece(&body.bytes, range, transfer, ends, if one_write && index == 0 { head_len } else { 0 });
+        let ends = index == last && !ends_badly;
+        let promised = range.len() * if half_chunk && index == last { 2 } else { 1 };
+        out.piece(&body.bytes, range, promised, ends, if !own_head && index == 0 { head_len } else { 0 });
     }
-    let close = cut || transfer == Transfer::UntilClose;
-    Rendered { status: 200, wire: out.wire.into(), body: body.bytes.into(), writes: out.writes, close }
+    let close = ends_badly || transfer == Transfer::UntilClose || shape.length.is_some();
+    let stop = stop.map(|(index, stop)| (index + usize::from(own_head), stop));
+    Rendered { status: 200, wire: out.wire.into(), body: body.bytes.into(), writes: out.writes, stop, close }
+}
+
+/// The planned writes that remain, and before which of them the response stops.
+fn stopped(plan: &Plan, shape: &Shape<'_>) -> (Vec<Range<usize>>, Option<(usize, Stop)>) {
+    let Some((place, how)) = shape.broken else { return (plan.writes.clone(), None) };
+    let index = plan.writes.iter().take_while(|write| write.end <= place).count();
+    let stop = match how {
+        Break::Stall => Stop::Stall(shape.until.map(str::to_owned)),
+        Break::Close | Break::HalfChunk => Stop::Close,
+        Break::Reset => Stop::Reset,
+    };
+    let resumes = matches!(stop, Stop::Stall(Some(_)));
+    let kept = if resumes { plan.writes.len() } else { index };
+    (plan.writes[..kept].to_vec(), Some((index, stop)))
 }
 
 /// Renders a JSON document that goes out in one write.
 pub(crate) fn document(status: u16, body: Vec<u8>, fields: &[(&str, &str)], with_body: bool) -> Rendered {
-    let mut wire = head(status, "application/json", Transfer::Length, body.len(), fields).into_bytes();
+    let mut wire = head(status, "application/json", Transfer::Length(body.len()), fields).into_bytes();
     let len = if with_body { body.len() } else { 0 };
     wire.extend_from_slice(&body[..len]);
     let write = Write { wire: 0..wire.len(), body: 0..len };
-    Rendered { status, wire: wire.into(), body: body.into(), writes: vec![write], close: false }
+    Rendered { status, wire: wire.into(), body: body.into(), writes: vec![write], stop: None, close: false }
 }
 
 struct Out {
     wire: Vec<u8>,
     writes: Vec<Write>,
+    transfer: Transfer,
 }
 
 impl Out {
-    /// Appends one write. `joined` bytes that are already on the wire go out with it.
-    fn piece(&mut self, body: &[u8], range: Range<usize>, transfer: Transfer, ends: bool, joined: usize) {
+    /// Appends one write. A chunk of it promises so many bytes. `joined` bytes that are already on the wire go out
+    /// with it.
+    fn piece(&mut self, body: &[u8], range: Range<usize>, promised: usize, ends: bool, joined: usize) {
         let start = self.wire.len() - joined;
         let data = &body[range.clone()];
-        if transfer == Transfer::Chunked {
-            self.wire.extend_from_slice(format!("{:x}\r\n", data.len()).as_bytes());
+        if self.transfer == Transfer::Chunked {
+            self.wire.extend_from_slice(format!("{promised:x}\r\n").as_bytes());
             self.wire.extend_from_slice(data);
-            self.wire.extend_from_slice(b"\r\n");
+            if promised == data.len() {
+                self.wire.extend_from_slice(b"\r\n");
+            }
+            if ends {
+                self.wire.extend_from_slice(b"0\r\n\r\n");
+            }
         } else {
             self.wire.extend_from_slice(data);
-        }
-        if ends {
-            self.wire.extend_from_slice(b"0\r\n\r\n");
         }
         self.writes.push(Write { wire: start..self.wire.len(), body: range });
     }
 }
 
 /// Writes a response head. No date: a clock would make equal states differ.
-fn head(status: u16, kind: &str, transfer: Transfer, len: usize, fields: &[(&str, &str)]) -> String {
+fn head(status: u16, kind: &str, transfer: Transfer, fields: &[(&str, &str)]) -> String {
     let mut head = format!("HTTP/1.1 {status} {}\r\ncontent-type: {kind}\r\n", reason(status));
     for (name, value) in fields {
         // Writing to a string cannot fail.
@@ -116,7 +170,7 @@ fn head(status: u16, kind: &str, transfer: Transfer, len: usize, fields: &[(&str
     }
     head.push_str(&match transfer {
         Transfer::Chunked => "transfer-encoding: chunked\r\n\r\n".to_owned(),
-        Transfer::Length => format!("content-length: {len}\r\n\r\n"),
+        Transfer::Length(len) => format!("content-length: {len}\r\n\r\n"),
         Transfer::UntilClose => "connection: close\r\n\r\n".to_owned(),
     });
     head
@@ -138,28 +192,39 @@ fn reason(status: u16) -> &'static str {
         _ => "Status",
     }
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::Delivery;
+    use crate::script::{Cut, Delivery};
 
     fn body(stream: bool) -> Encoded {
         let frames = if stream { vec![0..3, 3..5] } else { Vec::new() };
-        Encoded { bytes: b"a\n\nb\n".to_vec(), frames, stream }
+        Encoded { bytes: b"a\n\nb\n".to_vec(), frames, stream, terminal: None }
+    }
+
+    /// Renders the body above; a break gets a write of its own, as the engine plans it.
+    fn render(stream: bool, delivery: Delivery, shape: &Shape<'_>) -> Rendered {
+        let body = body(stream);
+        let cuts: Vec<Cut> = shape
+            .broken
+            .iter()
+            .map(|(place, _)| Cut { after: Some("a\n\nb"[..*place].to_owned()), ..Cut::default() })
+            .collect();
+        let plan = Plan::new(&body, delivery, &cuts, 0, 0);
+        turn(body, &plan, shape)
     }
 
     #[track_caller]
-    fn check(stream: bool, delivery: Delivery, cut: bool, old: bool, expect: &[&str]) {
-        let body = body(stream);
-        let plan = Plan::new(&body, delivery, &[], 0, 0);
-        let rendered = turn(body, &plan, delivery == Delivery::Coalesced, cut, old);
+    fn check(stream: bool, delivery: Delivery, shape: Shape<'_>, expect: &[&str]) {
+        let shape = Shape { one_write: delivery == Delivery::Coalesced, ..shape };
+        let rendered = render(stream, delivery, &shape);
         let writes: Vec<String> = rendered
             .writes
             .iter()
             .map(|write| String::from_utf8(rendered.wire[write.wire.clone()].to_vec()).unwrap())
             .collect();
         assert_eq!(writes, expect);
-        assert_eq!(rendered.close, cut || (stream && old));
     }
 
     const CHUNKED: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -168,24 +233,51 @@ mod tests {
 
     #[test]
     fn each_planned_write_is_a_chunk() {
-        check(true, Delivery::Frames, false, false, &[CHUNKED, "3\r\na\n\n\r\n", "2\r\nb\n\r\n0\r\n\r\n"]);
+        let expect = [CHUNKED, "3\r\na\n\n\r\n", "2\r\nb\n\r\n0\r\n\r\n"];
+        check(true, Delivery::Frames, Shape::default(), &expect);
     }
 
     #[test]
     fn coalesced_is_one_write_of_everything() {
-        check(true, Delivery::Coalesced, false, false, &[&format!("{CHUNKED}5\r\na\n\nb\n\r\n0\r\n\r\n")]);
-        check(false, Delivery::Coalesced, false, false, &[&format!("{LENGTH}a\n\nb\n")]);
+        check(true, Delivery::Coalesced, Shape::default(), &[&format!("{CHUNKED}5\r\na\n\nb\n\r\n0\r\n\r\n")]);
+        check(false, Delivery::Coalesced, Shape::default(), &[&format!("{LENGTH}a\n\nb\n")]);
     }
 
     #[test]
-    fn a_cut_body_lacks_its_end() {
-        check(true, Delivery::Frames, true, false, &[CHUNKED, "3\r\na\n\n\r\n", "2\r\nb\n\r\n"]);
-        check(false, Delivery::Frames, true, false, &[LENGTH, "a\n"]);
+    fn a_body_that_breaks_lacks_its_end() {
+        let broken = |how| Shape { broken: Some((1, how)), ..Shape::default() };
+        for how in [Break::Close, Break::Reset, Break::Stall] {
+            check(true, Delivery::Frames, broken(how), &[CHUNKED, "1\r\na\r\n"]);
+            assert!(render(true, Delivery::Frames, &broken(how)).close);
+        }
+        check(true, Delivery::Frames, broken(Break::HalfChunk), &[CHUNKED, "2\r\na"]);
+        check(false, Delivery::Frames, broken(Break::Close), &[LENGTH, "a"]);
+    }
+
+    #[test]
+    fn a_stall_that_ends_is_followed_by_the_rest() {
+        let shape = Shape { broken: Some((1, Break::Stall)), until: Some("g"), ..Shape::default() };
+        check(
+            true,
+            Delivery::Frames,
+            shape.clone(),
+            &[CHUNKED, "1\r\na\r\n", "2\r\n\n\n\r\n", "2\r\nb\n\r\n0\r\n\r\n"],
+        );
+        let rendered = render(true, Delivery::Frames, &shape);
+        assert_eq!((rendered.stop, rendered.close), (Some((2, Stop::Stall(Some("g".into())))), false));
     }
 
     #[test]
     fn an_old_client_gets_no_chunks() {
         let head = CHUNKED.replace("transfer-encoding: chunked", "connection: close");
-        check(true, Delivery::Frames, false, true, &[&head, "a\n\n", "b\n"]);
+        check(true, Delivery::Frames, Shape { old: true, ..Shape::default() }, &[&head, "a\n\n", "b\n"]);
+    }
+
+    #[test]
+    fn a_length_may_be_off() {
+        for (off, said) in [(3, 8), (-3, 2), (-9, 0)] {
+            let head = CHUNKED.replace("transfer-encoding: chunked", &format!("content-length: {said}"));
+            check(true, Delivery::Frames, Shape { length: Some(off), ..Shape::default() }, &[&head, "a\n\n", "b\n"]);
+        }
     }
 }

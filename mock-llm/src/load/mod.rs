@@ -1,5 +1,6 @@
 //! Reads scripts from TOML. Whatever is wrong is one message with its file, line, column, field and fix.
 
+mod faults;
 mod locate;
 mod validate;
 
@@ -129,7 +130,7 @@ mod tests {
         check(
             &with_turn("stopp = 'stop'"),
             "s.toml:3:1: turn[0].stopp: unknown field `stopp`, expected one of `say`, `reason`, `call`, `stop`, \
-             `delivery`, `cut`, `framing`, `end`, `gate`; remove it or use one of the fields named",
+             `delivery`, `cut`, `framing`, `end`, `fault`, `attempt`, `gate`; remove it or use one of the fields named",
         );
         check(&with_call("tool = 'f'\nwith = {}"), "s.toml:2:1: turn[0].call[0]: missing field `id`; add the field");
         check(
@@ -257,6 +258,51 @@ mod tests {
             "s.toml:3:19: turn[0].cut[0].before: the encoded body holds fewer than 2 of `ü`; \
              take an anchor from the turn's own text or arguments",
         );
+    }
+
+    #[test]
+    fn a_fault_must_be_one_that_can_happen() {
+        for (fields, expect) in [
+            (
+                "fault = { retry_after = '1' }",
+                "3:9: turn[0].fault: `retry_after` is only for an answer with a `status`; add a `status` or remove it",
+            ),
+            ("fault = { status = 99 }", "3:20: turn[0].fault.status: 99 is no status of an answer; use 200 to 599"),
+            (
+                "fault = { status = 500, gzip = true }",
+                "3:9: turn[0].fault: an error body in place of the turn leaves nothing of the turn to break; \
+                 keep `status` or the rest",
+            ),
+            (
+                "fault = { at = { before = 'a' } }",
+                "3:16: turn[0].fault.at: a place without a break; say what happens there with `then`",
+            ),
+            (
+                "fault = { then = 'close', until = 'g' }",
+                "3:35: turn[0].fault.until: only a stall ends; use `then = \"stall\"` or remove it",
+            ),
+            (
+                "fault = { then = 'close', at = { inside = 'ü', byte = 2 } }",
+                "3:55: turn[0].fault.at.byte: the anchor has 2 bytes, so byte 2 is not inside it; \
+                 use 1 to 1, or `before` or `after`",
+            ),
+            (
+                "fault = { then = 'close', at = { before = 'zebra' } }",
+                "3:9: turn[0].fault: the body does not hold the place of the break; \
+                 take an anchor from the turn's own text or arguments",
+            ),
+            (
+                "attempt = [{ status = 429 }, { bytes = ['\\x1'] }]",
+                "3:41: turn[0].attempt[1].bytes[0]: `\\x1` is no byte; write a byte as \\xHH and a backslash as \\\\",
+            ),
+            (
+                "attempt = [{ frame = [{ edit = 'drop', holding = 'zebra' }] }]",
+                "3:12: turn[0].attempt[0]: no frame holds `zebra`; take an anchor from the turn's own text or arguments",
+            ),
+            ("attempt = [{}]", "3:12: turn[0].attempt[0]: the fault says nothing; give it a field or remove it"),
+        ] {
+            check(&with_turn(fields), &format!("s.toml:{expect}"));
+        }
     }
 
     #[test]

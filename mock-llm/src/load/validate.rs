@@ -1,8 +1,10 @@
 //! What a script must be beyond its types, so that it can be played.
 
+use super::faults;
 use crate::binding::{Binding, Bound, Folders, ToolBinding};
 use crate::corrupt;
 use crate::dialect::{Dialect, Form};
+use crate::fault;
 use crate::plan::locate;
 use crate::script::{Call, Cut, Op, Script, Turn};
 use crate::turn::ModelTurn;
@@ -25,7 +27,7 @@ pub struct Problem {
     pub fix: String,
 }
 
-fn problem(path: impl Into<String>, problem: impl Into<String>, fix: impl Into<String>) -> Problem {
+pub(super) fn problem(path: impl Into<String>, problem: impl Into<String>, fix: impl Into<String>) -> Problem {
     Problem { path: path.into(), problem: problem.into(), fix: fix.into() }
 }
 
@@ -52,8 +54,31 @@ impl Script {
             // What the body holds is only known once the calls are sound.
             let sound = all.len() == before;
             check_cuts(index, turn, &path, sound, &mut all);
+            if let Some(fault) = &turn.fault {
+                faults::check(fault, &format!("{path}.fault"), &mut all);
+            }
+            for (at, fault) in turn.attempts.iter().enumerate() {
+                faults::check(fault, &format!("{path}.attempt[{at}]"), &mut all);
+            }
+            if all.len() == before {
+                self.check_places(index, &path, &mut all);
+            }
         }
         all
+    }
+
+    /// Whether the streams of a turn hold what its faults look for.
+    fn check_places(&self, index: usize, path: &str, all: &mut Vec<Problem>) {
+        let turn = &self.turns[index];
+        let Ok(model) = ModelTurn::new(index, turn, &neutral(), &Folders::default()) else { return };
+        let own = turn.fault.iter().map(|fault| (format!("{path}.fault"), fault));
+        let tries = turn.attempts.iter().enumerate().map(|(at, fault)| (format!("{path}.attempt[{at}]"), fault));
+        for (path, fault) in own.chain(tries) {
+            let found = fault::apply(Dialect::Chat.encode(&model, &form()), fault, Dialect::Chat, self.seed, index);
+            if let Some(missing) = found.missing.into_iter().next() {
+                all.push(problem(path, missing, "take an anchor from the turn's own text or arguments"));
+            }
+        }
     }
 
     fn turn(&self, index: usize, turn: &Turn, path: &str, all: &mut Vec<Problem>) {
@@ -165,7 +190,7 @@ fn check_mangle(call: &Call, path: &str, all: &mut Vec<Problem>) {
 fn check_cuts(index: usize, turn: &Turn, path: &str, sound: bool, all: &mut Vec<Problem>) {
     let body = std::cell::LazyCell::new(|| {
         let model = ModelTurn::new(index, turn, &neutral(), &Folders::default()).ok()?;
-        Some(Dialect::Chat.encode(&model, &Form { stream: true, usage: true, model: "mock-model".to_owned() }))
+        Some(Dialect::Chat.encode(&model, &form()))
     });
     for (at, cut) in turn.cut.iter().enumerate() {
         let path = format!("{path}.cut[{at}]");
@@ -189,6 +214,11 @@ fn check_cuts(index: usize, turn: &Turn, path: &str, sound: bool, all: &mut Vec<
     }
 }
 
+/// The form of the stream in which anchors are looked for.
+fn form() -> Form {
+    Form { stream: true, usage: true, model: "mock-model".to_owned() }
+}
+
 /// The kind of a cut and its anchor, when it has exactly one.
 fn anchor(cut: &Cut) -> Option<(&'static str, &str)> {
     match (&cut.inside, &cut.before, &cut.after) {
@@ -199,7 +229,7 @@ fn anchor(cut: &Cut) -> Option<(&'static str, &str)> {
     }
 }
 
-fn check_cut(cut: &Cut, path: &str) -> Option<Problem> {
+pub(super) fn check_cut(cut: &Cut, path: &str) -> Option<Problem> {
     let Some((kind, anchor)) = anchor(cut) else {
         let fix = "give one of `inside`, `before` and `after`";
         return Some(problem(path, "the cut has no anchor or several", fix));

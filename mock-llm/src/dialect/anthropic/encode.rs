@@ -77,14 +77,15 @@ fn stream(turn: &ModelTurn, form: &Form) -> Encoded {
         deltas.extend(out.deltas("input_json_delta", "partial_json", &call.arguments));
         out.block(start, deltas);
     }
-    if turn.end == End::Clean {
+    let terminal = (turn.end == End::Clean).then(|| out.frames.count());
+    if terminal.is_some() {
         let delta = object().text("stop_reason", stop_reason(turn.stop)).json("stop_sequence", "null").end();
         let usage = object().number("output_tokens", turn.output_tokens()).end();
         out.event("message_delta", &[("delta", delta), ("usage", usage)]);
         out.event("message_stop", &[]);
     }
     let (bytes, frames) = out.frames.finish();
-    Encoded { bytes, frames, stream: true }
+    Encoded { bytes, frames, stream: true, terminal }
 }
 
 fn whole(turn: &ModelTurn, form: &Form) -> Encoded {
@@ -104,7 +105,7 @@ fn whole(turn: &ModelTurn, form: &Form) -> Encoded {
     }
     let stop = (turn.end == End::Clean).then_some(stop_reason(turn.stop));
     let bytes = message(turn, form, &list(&content), stop, turn.output_tokens()).into_bytes();
-    Encoded { bytes, frames: Vec::new(), stream: false }
+    Encoded { bytes, terminal: stop.map(|_| 0), ..Encoded::default() }
 }
 
 fn message(turn: &ModelTurn, form: &Form, content: &str, stop: Option<&str>, output: usize) -> String {

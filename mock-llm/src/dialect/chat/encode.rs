@@ -130,7 +130,8 @@ fn stream(turn: &ModelTurn, form: &Form) -> Encoded {
             out.delta(call_delta(CallDelta { index, id: None, kind: None, function }), None);
         }
     }
-    if turn.end == End::Clean {
+    let terminal = (turn.end == End::Clean).then(|| out.frames.count());
+    if terminal.is_some() {
         out.delta(Delta::default(), Some(finish_reason(turn.stop)));
         if form.usage {
             out.chunk(&[], Some(usage(turn)));
@@ -138,7 +139,7 @@ fn stream(turn: &ModelTurn, form: &Form) -> Encoded {
         out.frames.frame(None, "[DONE]");
     }
     let (bytes, frames) = out.frames.finish();
-    Encoded { bytes, frames, stream: true }
+    Encoded { bytes, frames, stream: true, terminal }
 }
 
 fn call_delta(call: CallDelta<'_>) -> Delta<'_> {
@@ -210,7 +211,7 @@ fn whole(turn: &ModelTurn, form: &Form) -> Encoded {
         service_tier: "default",
         system_fingerprint: "fp_mock",
     };
-    Encoded { bytes: to_json(&completion).into_bytes(), frames: Vec::new(), stream: false }
+    Encoded { bytes: to_json(&completion).into_bytes(), terminal: finish_reason.map(|_| 0), ..Encoded::default() }
 }
 
 fn id(turn: &ModelTurn) -> String {

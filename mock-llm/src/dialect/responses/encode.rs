@@ -75,13 +75,14 @@ fn stream(turn: &ModelTurn, form: &Form) -> Encoded {
             out.event("response.function_call_arguments.done", &rest);
         });
     }
-    if turn.end == End::Clean {
+    let terminal = (turn.end == End::Clean).then(|| out.frames.count());
+    if terminal.is_some() {
         let (kind, state) = ending(turn.stop);
         let closed = response(turn, form, state, &list(&out.output), true);
         out.event(kind, &[("response", closed)]);
     }
     let (bytes, frames) = out.frames.finish();
-    Encoded { bytes, frames, stream: true }
+    Encoded { bytes, frames, stream: true, terminal }
 }
 
 /// The events inside a message item.
@@ -123,7 +124,7 @@ fn whole(turn: &ModelTurn, form: &Form) -> Encoded {
     }
     let state = if turn.end == End::Clean { ending(turn.stop).1 } else { "in_progress" };
     let bytes = response(turn, form, state, &list(&output), true).into_bytes();
-    Encoded { bytes, frames: Vec::new(), stream: false }
+    Encoded { bytes, terminal: (turn.end == End::Clean).then_some(0), ..Encoded::default() }
 }
 
 /// The item id of a call, which is not its call id.
