@@ -79,7 +79,7 @@ pub enum Observer {
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Level::Must => "must",
             Level::Should => "should",
             Level::May => "may",
@@ -89,7 +89,7 @@ impl fmt::Display for Level {
 
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Profile::Universal => "universal",
             Profile::House => "house",
         })
@@ -98,7 +98,7 @@ impl fmt::Display for Profile {
 
 impl fmt::Display for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Observer::Wire => "wire",
             Observer::Runtime => "runtime",
         })

@@ -5,6 +5,7 @@
 
 mod explain;
 mod run;
+mod self_test;
 
 use crate::case::{Library, LibraryError};
 use crate::schema::Format;
@@ -36,6 +37,14 @@ enum Command {
     List(ListArgs),
     /// Explains a rule or a case.
     Explain(ExplainArgs),
+    /// Plants faults and demands that each turns its rule red: the suite's own test. Prints the kill matrix.
+    ///
+    /// Exit codes: 0 every fault was found and every rule that must be kept has one; 1 not so; 2 bad input; 130
+    /// interrupted.
+    SelfTest(self_test::SelfTestArgs),
+    /// A small agent with one flaw, for the self-test.
+    #[command(hide = true)]
+    NaiveAgent(self_test::NaiveArgs),
     /// Prints the JSON Schema of a file format, for editors.
     Schema {
         /// Which format.
@@ -96,6 +105,8 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::List(args) => list(&args),
         Command::Explain(args) => explain(&args),
+        Command::SelfTest(args) => self_test::self_test(&args),
+        Command::NaiveAgent(args) => Ok(self_test::naive_agent(&args)),
         Command::Schema { format } => print(&format!("{:#}\n", crate::schema::of(format).to_value())),
     };
     code.unwrap_or_else(|problem| {

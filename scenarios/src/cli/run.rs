@@ -16,13 +16,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// The name of the reference runtime as an agent.
 const REFERENCE: &str = "reference";
 /// Most jobs at a time.
 const MOST_JOBS: u32 = 256;
 /// Interrupted.
-const INTERRUPTED: u8 = 130;
+pub(super) const INTERRUPTED: u8 = 130;
 
 /// What `run` is told.
 #[derive(Args)]
@@ -89,7 +90,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, String> {
     isolate::adopt_orphans();
     quiet_planted_panics();
     let runner = runner(args)?;
-    watch_for_interrupt(&runner)?;
+    watch_for_interrupt(runner.cancel.clone())?;
     if !args.json
         && let Some(note) = note
     {
@@ -205,8 +206,7 @@ fn check_dialect(dialect: &str, known: &[&str], agent: &str) -> Result<(), Strin
 }
 
 /// Cancels the run at the first interrupt. A second one ends the process at once.
-fn watch_for_interrupt(runner: &Runner) -> Result<(), String> {
-    let cancel = runner.cancel.clone();
+pub(super) fn watch_for_interrupt(cancel: CancellationToken) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -1,6 +1,7 @@
 //! `slotspec self-test`, and the hidden command that runs the naive agent.
 
 use super::Sources;
+use super::run::INTERRUPTED;
 use crate::faults::{embedded::embedded, load, matrix, naive, self_test::SelfTest};
 use crate::run::quiet_planted_panics;
 use clap::Args;
@@ -8,9 +9,6 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tokio_util::sync::CancellationToken;
-
-/// Interrupted.
-const INTERRUPTED: u8 = 130;
 
 /// What `self-test` is told.
 #[derive(Args)]
@@ -63,7 +61,7 @@ pub fn self_test(args: &SelfTestArgs) -> Result<ExitCode, String> {
     quiet_planted_panics();
     let jobs = args.jobs.map_or_else(default_jobs, |jobs| jobs as usize);
     let cancel = CancellationToken::new();
-    super::watch_for_interrupt(cancel.clone())?;
+    super::run::watch_for_interrupt(cancel.clone())?;
     let test = SelfTest { library: &library, program, jobs, cancel };
     let live = std::io::stderr().is_terminal();
     let progress = move |done: usize, of: usize| {
