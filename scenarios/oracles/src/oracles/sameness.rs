@@ -1,7 +1,7 @@
 //! O11, O16 and O53: two runs that must agree.
 
 use crate::Finding;
-use crate::trace::{Trace, WireTool};
+use crate::trace::{Trace, WireItem, WireRequest, WireTool};
 
 /// O11: `with` is a run with a bad tool, `without` the same run without it. Every tool that both advertise must be
 /// advertised in the same bytes and the same order.
@@ -28,7 +28,8 @@ pub fn other_tools_unchanged(without: &Trace, with: &Trace) -> Vec<Finding> {
 pub fn prompt_is_stable(first: &Trace, second: &Trace) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (a, b) in first.wire.requests.iter().zip(&second.wire.requests) {
-        for (what, x, y) in [("tools", &a.raw.tools, &b.raw.tools), ("system text", &a.raw.system, &b.raw.system)] {
+        let (system_a, system_b) = (system_text(a), system_text(b));
+        for (what, x, y) in [("tools", &a.raw.tools, &b.raw.tools), ("system text", &system_a, &system_b)] {
             if x != y {
                 findings.push(Finding::new(
                     "CAT-02",
@@ -41,6 +42,15 @@ pub fn prompt_is_stable(first: &Trace, second: &Trace) -> Vec<Finding> {
     }
     findings.truncate(1);
     findings
+}
+
+/// All system text of a request: dialects differ in whether it has a field of its own or stands among the messages.
+fn system_text(request: &WireRequest) -> String {
+    let items = request.items.iter().filter_map(|item| match item {
+        WireItem::System { text } => Some(text.as_str()),
+        _ => None,
+    });
+    std::iter::once(request.raw.system.as_str()).chain(items).collect::<Vec<_>>().join("\n")
 }
 
 /// O53: the event logs of two runs of one script are the same.
@@ -81,7 +91,7 @@ fn near(x: &str, y: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{RawParts, RuntimeTrace, WireRequest, WireTrace};
+    use crate::trace::{RawParts, RuntimeTrace, WireTrace};
     use serde_json::json;
 
     fn trace(tools: &[(&str, &str)], system: &str) -> Trace {
@@ -112,6 +122,13 @@ mod tests {
         assert_eq!(found[0].at, "request 0, system text");
         assert_eq!(prompt_is_stable(&trace(&[("a", "A")], "s"), &trace(&[("a", "A")], "s")), []);
         assert_eq!(prompt_is_stable(&trace(&[("a", "A")], "s"), &trace(&[("a", "é")], "s")).len(), 1);
+        let message = |text: &str| {
+            let mut trace = trace(&[], "");
+            trace.wire.requests[0].items.push(WireItem::System { text: text.into() });
+            trace
+        };
+        assert_eq!(prompt_is_stable(&message("process 7"), &message("process 8")).len(), 1);
+        assert_eq!(prompt_is_stable(&message("same"), &message("same")), []);
     }
 
     #[test]
