@@ -5,11 +5,13 @@
 //!
 //! - [`read_file`], [`write_file`], [`list_dir`]: files, through the boundary.
 //! - [`exec_shell`]: one shell command, in the foreground.
+//! - [`parallel`]: several calls in one.
 //!
 //! [`builtins`] names every tool; a tool that is not in it does not exist.
 
 pub mod exec_shell;
 pub mod list_dir;
+pub mod parallel;
 pub mod read_file;
 pub mod write_file;
 
@@ -43,6 +45,7 @@ pub fn builtins_with(boundary: Arc<dyn FileBoundary>, variables: Vec<(String, St
     vec![
         Arc::new(exec_shell::ExecShell::new(Arc::clone(&boundary), variables)),
         Arc::new(list_dir::ListDir::new(Arc::clone(&boundary))),
+        Arc::new(parallel::Parallel),
         Arc::new(read_file::ReadFile::new(Arc::clone(&boundary))),
         Arc::new(write_file::WriteFile::new(boundary)),
     ]
@@ -76,6 +79,7 @@ mod tests {
     fn each_tool_is_governed_as_what_it_does() {
         check("read_file", ApprovalRequirement::Auto, true, true);
         check("list_dir", ApprovalRequirement::Auto, true, true);
+        check("parallel", ApprovalRequirement::Auto, true, false);
         check("write_file", ApprovalRequirement::Suggest, false, false);
         check("exec_shell", ApprovalRequirement::Required, false, false);
     }
@@ -85,7 +89,7 @@ mod tests {
         let (_folder, registry) = registry();
         let snapshot = registry.snapshot();
         let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
-        assert_eq!(names, ["exec_shell", "list_dir", "read_file", "write_file"]);
+        assert_eq!(names, ["exec_shell", "list_dir", "parallel", "read_file", "write_file"]);
     }
 
     #[test]
