@@ -143,7 +143,7 @@ fn prepare(exec: &Exec) -> Result<(Session, Arc<Printer>), String> {
         client,
         Arc::new(Registry::new(slot_tools::builtins(Arc::new(workspace)))),
         Policies { approval: approval(exec), ..Policies::default() },
-        EventLog::new(exec.json.then(|| Arc::clone(&printer) as Arc<dyn slot_runtime::event::EventSink>)),
+        EventLog::new(Some(Arc::clone(&printer) as Arc<dyn slot_runtime::event::EventSink>)),
         Arc::clone(&printer) as Arc<dyn slot_runtime::session::TurnObserver>,
     );
     Ok((session, printer))

@@ -5,7 +5,7 @@
 
 use serde_json::json;
 use slot_runtime::Outcome;
-use slot_runtime::event::{Event, EventSink};
+use slot_runtime::event::{Event, EventKind, EventSink};
 use slot_runtime::session::TurnObserver;
 use slot_wire::TurnDelta;
 use std::io::Write;
@@ -59,10 +59,30 @@ impl TurnObserver for Printer {
 
 impl EventSink for Printer {
     fn event(&self, event: &Event) {
+        if !self.json {
+            if let Some(line) = told(&event.kind) {
+                eprintln!("{line}");
+            }
+            return;
+        }
         // An event holds strings, numbers and lists of them, which always serialise.
         if let Ok(line) = serde_json::to_string(event) {
             out(&format!("{line}\n"));
         }
+    }
+}
+
+/// What a person is told of an event as it happens; the model's own words come by another way.
+fn told(kind: &EventKind) -> Option<String> {
+    match kind {
+        EventKind::Resolved { tool } => Some(format!("-> {}", visible(tool))),
+        EventKind::Refused { stage } => Some(format!("   refused ({})", stage.replace('_', " "))),
+        EventKind::Cancelled => Some("   cancelled".to_owned()),
+        EventKind::RequestRetried { cause, .. } => Some(format!("   asking again ({})", cause.replace('_', " "))),
+        EventKind::RegistryFault { tool, reason, .. } => {
+            Some(format!("slot: the tool {:?} cannot be used: {}", visible(tool), visible(reason)))
+        }
+        _ => None,
     }
 }
 
