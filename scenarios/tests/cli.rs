@@ -185,6 +185,20 @@ fn the_report_in_json_is_a_report() {
 }
 
 #[test]
+fn a_report_is_written_for_those_who_gate_on_it() {
+    let place = Place::new();
+    place.write("mine/x.toml", &CASE.replace("file.\"a.txt\" = \"alpha\"", "file.\"a.txt\" = \"omega\""));
+    let (code, _, stderr) = place.run(&["run", "mine/x.toml", "--tier", "a", "--report", "out"]);
+    assert_eq!((code, stderr.as_str()), (1, ""));
+    let read = |name: &str| fs::read_to_string(place.path("out").join(name)).unwrap();
+    let report: slotspec::report::Report = serde_json::from_str(&read("report.json")).unwrap();
+    assert_eq!(report.rules.len(), 1);
+    assert!(read("junit.xml").contains("<failure type=\"FAIL\""));
+    assert!(read("report.md").contains("| **FAIL** | PAIR-05 |"));
+    check_bad(&[("out", "a file")], &["run", "--report", "out"], "cannot make the folder out");
+}
+
+#[test]
 fn rules_and_cases_are_listed_and_explained() {
     let place = Place::new();
     let (code, stdout, _) = place.run(&["list"]);

@@ -59,6 +59,9 @@ pub struct RunArgs {
     /// Prints the report as JSON.
     #[arg(long)]
     json: bool,
+    /// Writes report.json, junit.xml and report.md into this folder.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
     /// Where what is needed to replay a failure is kept.
     #[arg(long, value_name = "DIR", default_value = "repro")]
     keep_repro: PathBuf,
@@ -96,8 +99,15 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, String> {
     {
         eprintln!("{note}");
     }
+    if let Some(dir) = &args.report {
+        // Told before the run, not after it.
+        std::fs::create_dir_all(dir).map_err(|error| format!("cannot make the folder {}: {error}", dir.display()))?;
+    }
     let report = execute(args, &runner, &library, &sets);
     print_report(args, &report)?;
+    if let Some(dir) = &args.report {
+        report.write(dir).map_err(|error| format!("cannot write the report into {}: {error}", dir.display()))?;
+    }
     if runner.cancel.is_cancelled() {
         let done = report.cases.len();
         eprintln!("interrupted: the report is partial ({done} of {} cases)", done + report.missing);

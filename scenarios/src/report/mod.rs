@@ -2,6 +2,8 @@
 //!
 //! [`Report`] is the whole outcome of a run as data, with a versioned schema; the other modules only render it.
 
+pub mod junit;
+pub mod markdown;
 pub mod progress;
 pub mod text;
 pub mod transcript;
@@ -11,6 +13,8 @@ use crate::run::{CaseResult, CheckResult};
 use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::io::{self, Write as _};
+use std::path::Path;
 
 /// The version of [`Report`]'s format. Counts its incompatible changes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -73,6 +77,25 @@ impl Report {
     pub fn is_good(&self) -> bool {
         let binds = |rule: &&RuleResult| rule.level == Level::Must;
         self.missing == 0 && self.rules.iter().filter(binds).all(|rule| rule.verdict.is_good())
+    }
+
+    /// Writes `report.json`, `junit.xml` and `report.md` into a folder, which is made if it is not there. Each file is
+    /// replaced as a whole.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write(&self, dir: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(dir)?;
+        let json = format!("{}\n", serde_json::to_string_pretty(self)?);
+        for (name, text) in
+            [("report.json", json), ("junit.xml", junit::render(self)), ("report.md", markdown::render(self))]
+        {
+            let mut file = tempfile::NamedTempFile::new_in(dir)?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+            file.persist(dir.join(name))?;
+        }
+        Ok(())
     }
 
     /// How many rules have this verdict.

@@ -17,7 +17,7 @@ fn book() -> RuleBook {
     RuleBook::read([("r", text.as_str())]).unwrap()
 }
 
-fn case(id: &str, checks: &[(&str, &str, Verdict)]) -> CaseResult {
+pub(super) fn case(id: &str, checks: &[(&str, &str, Verdict)]) -> CaseResult {
     let check = |(name, rule, verdict): &(&str, &str, Verdict)| {
         let outcome = match verdict {
             Verdict::Pass => Outcome::pass(),
@@ -137,4 +137,15 @@ fn a_report_in_json_is_read_back() {
     let report = report(vec![case("a/b", &[("x", "PAIR-01", Verdict::Fail)])]);
     let text = serde_json::to_string(&report).unwrap();
     assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+}
+
+#[test]
+fn a_report_is_three_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let report = report(vec![case("a/b", &[("x", "PAIR-01", Verdict::Pass)])]);
+    report.write(&dir.path().join("deep/report")).unwrap();
+    let mut names: Vec<_> =
+        std::fs::read_dir(dir.path().join("deep/report")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["junit.xml", "report.json", "report.md"]);
 }

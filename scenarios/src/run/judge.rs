@@ -9,6 +9,7 @@ use crate::verdict::{Outcome, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use slot_oracles::Trace;
+use slot_oracles::trace::AgentEnd;
 use std::time::{Duration, Instant};
 
 /// What came of one case or twin.
@@ -144,6 +145,10 @@ pub fn judge_trace(rules: &RuleBook, case: &Case, seen: &Seen, other: Option<&Tr
 /// What oracles find that watch every case: only what is wrong.
 fn watched(rules: &RuleBook, seen: &Seen) -> Vec<CheckResult> {
     let mut found = Vec::new();
+    // An agent that was not started broke no rule.
+    if matches!(seen.trace.wire.end, AgentEnd::NotRun | AgentEnd::NotStarted { .. }) {
+        return found;
+    }
     for booked in rules.iter() {
         let rule = &booked.rule;
         for oracle in rule.oracles.iter().filter_map(|id| slot_oracles::oracles::by_id(id)) {

@@ -32,8 +32,26 @@ pub struct Runner {
     pub virtual_time: bool,
     /// The least time a run gets, for agents that are slow to start.
     pub least_limit: Duration,
+    /// What a run gets beyond its limit.
+    pub patience: Patience,
     /// Cancelled when nothing more is to be run.
     pub cancel: CancellationToken,
+}
+
+/// What a run gets beyond its limit, before it is ended from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// How long an agent may take to keep its own limit, in the clock of the run.
+    pub grace: Duration,
+    /// How long the run's thread may take beyond that, in real time, before it is left behind. Covers building and
+    /// sweeping a world.
+    pub abandon: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { grace: Duration::from_secs(2), abandon: Duration::from_secs(20) }
+    }
 }
 
 impl Runner {
@@ -45,7 +63,11 @@ impl Runner {
             mock: mock_llm::Config::default(),
             virtual_time: false,
             least_limit: Duration::ZERO,
+            patience: Patience::default(),
             cancel: CancellationToken::new(),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,10 +15,6 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// What the runner grants an agent beyond its limit, before it stops the run itself.
-const GRACE: Duration = Duration::from_secs(2);
-/// What a run's thread gets in real time beyond that, before it is left behind. Covers building and sweeping a world.
-const ABANDON: Duration = Duration::from_secs(20);
 /// How often a waiting caller looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -82,7 +78,7 @@ pub fn run_bounded(runner: &Runner, case: &Case) -> Result<Run, HarnessError> {
             let _ = sender.send(ended);
         })
         .map_err(HarnessError::Start)?;
-    let ended = wait(&receiver, runner, limit + GRACE + ABANDON)?;
+    let ended = wait(&receiver, runner, limit)?;
     Ok(lower(case, ended, before, world, &mock))
 }
 
@@ -108,13 +104,13 @@ fn wait(
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
         // The run's own thread stops it; this is for one that cannot be stopped.
-        if interrupted.is_some_and(|since| since.elapsed() > GRACE) {
+        if interrupted.is_some_and(|since| since.elapsed() > runner.patience.abandon) {
             return Err(HarnessError::Interrupted);
         }
         if runner.cancel.is_cancelled() {
             interrupted.get_or_insert_with(Instant::now);
         }
-        if started.elapsed() > limit {
+        if started.elapsed() > limit + runner.patience.grace + runner.patience.abandon {
             let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
             let run = AgentRun { end: AgentEnd::TimedOut { limit_ms }, ..AgentRun::default() };
             return Ok(Ended { run, leftover: Vec::new() });
@@ -157,7 +153,7 @@ impl Inside {
             cancel_at: case.cancel.as_ref().map(|(event, call)| (event.as_str(), call.as_str())),
             limit: self.limit,
         };
-        let agent = tokio::time::timeout(self.limit + GRACE, self.runner.agent.run(job));
+        let agent = tokio::time::timeout(self.limit + self.runner.patience.grace, self.runner.agent.run(job));
         let run = tokio::select! {
             biased;
             () = self.runner.cancel.cancelled() => None,
