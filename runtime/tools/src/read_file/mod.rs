@@ -20,6 +20,7 @@ use slot_runtime::{
     },
 };
 use std::{
+    borrow::Cow,
     fmt::Write,
     fs::File,
     io::{self, Read, Seek},
@@ -174,10 +175,10 @@ fn answer(request: &Request, open: OpenFile, stop: &CancellationToken) -> Result
         PageError::Stopped => ToolError::Cancelled,
         PageError::Io(error) => failed(&error),
     })?;
-    if page.rows.iter().any(|(_, text)| memchr(0, text).is_some()) {
+    if page.rows.contains(0) {
         return Err(binary(&request.path, len));
     }
-    let bom = strip_bom(&mut page);
+    let bom = page.rows.strip_from_file("\u{feff}".as_bytes());
     Ok(render(request, &page, bom))
 }
 
@@ -232,24 +233,13 @@ fn binary(path: &str, len: u64) -> ToolError {
     ))
 }
 
-/// Takes the byte-order mark from the first line of a file; whether there was one.
-fn strip_bom(page: &mut Page) -> bool {
-    match page.rows.first_mut() {
-        Some((1, text)) if text.starts_with(b"\xef\xbb\xbf") => {
-            text.drain(..3);
-            true
-        }
-        _ => false,
-    }
-}
-
 fn render(request: &Request, page: &Page, bom: bool) -> String {
     let path = attribute(&request.path);
     let total = match page.total {
         Total::Exact(total) => total.to_string(),
         Total::AtLeast(total) => format!("{total}+"),
     };
-    let (Some((first, _)), Some((last, _))) = (page.rows.first(), page.rows.last()) else {
+    let Some((first, last)) = page.rows.span() else {
         return nothing(request, &path, &total);
     };
     let mut text = format!(
@@ -270,10 +260,13 @@ fn render(request: &Request, page: &Page, bom: bool) -> String {
     }
     text.push_str(">\n");
     let mut lossy = false;
-    for (number, line) in &page.rows {
+    for (number, line) in page.rows.iter() {
+        put(&mut text, format_args!("{number:>6}"));
+        text.push_str("│ ");
         let line = String::from_utf8_lossy(line);
-        lossy |= matches!(line, std::borrow::Cow::Owned(_));
-        put(&mut text, format_args!("{number:>6}│ {line}\n"));
+        lossy |= matches!(line, Cow::Owned(_));
+        text.push_str(&line);
+        text.push('\n');
     }
     notices(request, page, lossy, &mut text);
     text.push_str("</file>");
@@ -291,10 +284,7 @@ fn notices(request: &Request, page: &Page, lossy: bool, text: &mut String) {
              found in the file.\n",
         );
     }
-    let (Some((line, byte)), Some((first, _)), Some((last, _))) = (page.next, page.rows.first(), page.rows.last())
-    else {
-        return;
-    };
+    let (Some((line, byte)), Some((first, last))) = (page.next, page.rows.span()) else { return };
     let total = match page.total {
         Total::Exact(total) => total.to_string(),
         Total::AtLeast(total) => format!("at least {total}"),

@@ -3,7 +3,7 @@
 //! Lines are separated by `\n`; a `\r` before it belongs to the line, so that the pages of a file, joined, are the
 //! file. Nothing is decoded here.
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memrchr};
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read},
@@ -14,8 +14,12 @@ use tokio_util::sync::CancellationToken;
 pub const PAGE_BYTES: usize = 16 * 1024;
 /// Up to this size the rest of a file is read to count its lines; beyond, the number is a lower bound.
 const COUNTED_BYTES: u64 = 16 << 20;
-/// What is read at once.
-const CHUNK: usize = 64 * 1024;
+/// What is read at once for a page.
+const CHUNK: usize = PAGE_BYTES;
+/// What is read at once on the way to a page far behind.
+const LONG_CHUNK: usize = 128 * 1024;
+/// From this line on a page is far behind.
+const FAR: u64 = 1000;
 
 /// Which page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +32,59 @@ pub struct Range {
     pub lines: u64,
 }
 
+/// Consecutive lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// The number of the first one.
+    first: u64,
+    /// The lines without their newlines, one after the other.
+    bytes: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+}
+
+impl Rows {
+    /// The lines with their numbers, without their newlines.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        (self.first..).zip(starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end]))
+    }
+
+    /// The numbers of the first and the last line; `None` if there are none.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        let count = self.len();
+        (count > 0).then(|| (self.first, self.first + count - 1))
+    }
+
+    /// Whether any line holds `byte`.
+    pub fn contains(&self, byte: u8) -> bool {
+        memchr(byte, &self.bytes).is_some()
+    }
+
+    /// Takes `prefix` from the start of the first line of the file; whether it was there.
+    pub fn strip_from_file(&mut self, prefix: &[u8]) -> bool {
+        let found = self.first == 1 && self.ends.first().is_some_and(|end| self.bytes[..*end].starts_with(prefix));
+        if found {
+            self.bytes.drain(..prefix.len());
+            self.ends.iter_mut().for_each(|end| *end -= prefix.len());
+        }
+        found
+    }
+
+    fn len(&self) -> u64 {
+        self.ends.len() as u64
+    }
+
+    fn start_of_next(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+}
+
 /// A page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The lines, numbered, without their newlines.
-    pub rows: Vec<(u64, Vec<u8>)>,
+    /// The lines.
+    pub rows: Rows,
     /// Where the next page starts: a line, and the bytes of it that are known already. `None` at the end.
     pub next: Option<(u64, u64)>,
     /// How many lines the file has.
@@ -71,7 +123,12 @@ impl From<io::Error> for PageError {
 pub fn read(file: File, len: u64, range: Range, stop: &CancellationToken) -> Result<Page, PageError> {
     // Files that the system makes up as they are read have no size.
     let limit = if len == 0 { COUNTED_BYTES } else { len };
-    let mut reader = Reader { source: BufReader::with_capacity(CHUNK, file.take(limit)), stop, line: 1, line_bytes: 0 };
+    let mut reader = Reader {
+        source: BufReader::with_capacity(if range.line < FAR { CHUNK } else { LONG_CHUNK }, file.take(limit)),
+        stop,
+        line: 1,
+        line_bytes: 0,
+    };
     if !reader.skip_to(range.line)? {
         return Ok(reader.end());
     }
@@ -117,15 +174,15 @@ impl Reader<'_> {
             if chunk.is_empty() {
                 return Ok(false);
             }
-            let (mut newlines, mut after) = (0, 0);
-            for at in memchr_iter(b'\n', chunk) {
-                newlines += 1;
-                after = at + 1;
-                if newlines == wanted {
-                    break;
+            // Counting is much faster than looking at each newline; only the last chunk needs the latter.
+            let (used, newlines, after) = match counted(chunk) {
+                (newlines, after) if newlines < wanted => (chunk.len(), newlines, after),
+                _ => {
+                    let nth = usize::try_from(wanted - 1).unwrap_or(usize::MAX);
+                    let after = memchr_iter(b'\n', chunk).nth(nth).map_or(chunk.len(), |at| at + 1);
+                    (after, wanted, after)
                 }
-            }
-            let used = if newlines == wanted { after } else { chunk.len() };
+            };
             self.advance(used, newlines, after);
         }
         // A file that ends with a newline has no line after it.
@@ -158,71 +215,72 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Takes up to `room` bytes of the line, and its newline if it is met.
-    fn take_line(&mut self, room: usize) -> Result<(Vec<u8>, LineEnd), PageError> {
-        let mut taken = Vec::new();
+    /// Takes up to `room` bytes of the line to the end of `taken`, and its newline if it is met.
+    fn take_line(&mut self, mut room: usize, taken: &mut Vec<u8>) -> Result<LineEnd, PageError> {
         loop {
-            let left = room - taken.len();
             let chunk = self.chunk()?;
             if chunk.is_empty() {
-                return Ok((taken, LineEnd::EndOfFile));
+                return Ok(LineEnd::EndOfFile);
             }
             // One byte more than there is room for, which may be the newline.
-            let reach = (left + 1).min(chunk.len());
+            let reach = (room + 1).min(chunk.len());
             if let Some(newline) = memchr(b'\n', &chunk[..reach]) {
                 taken.extend_from_slice(&chunk[..newline]);
                 self.advance(newline + 1, 1, newline + 1);
-                return Ok((taken, LineEnd::Newline));
+                return Ok(LineEnd::Newline);
             }
-            let fits = left.min(chunk.len());
+            let fits = room.min(chunk.len());
             taken.extend_from_slice(&chunk[..fits]);
             self.advance(fits, 0, 0);
+            room -= fits;
             if reach > fits {
-                return Ok((taken, LineEnd::Full));
+                return Ok(LineEnd::Full);
             }
         }
     }
 
     fn window(&mut self, range: Range) -> Result<Page, PageError> {
-        let mut rows = Vec::new();
-        let mut room = PAGE_BYTES;
-        while (rows.len() as u64) < range.lines && room > 0 {
-            let line = self.line;
-            let (mut text, end) = self.take_line(room - 1)?;
-            match end {
-                LineEnd::Newline => room = room.saturating_sub(text.len() + 1),
-                LineEnd::EndOfFile if text.is_empty() && self.line_bytes == 0 => return Ok(self.ended(rows, false)),
+        let mut rows = Rows { first: self.line, bytes: Vec::with_capacity(PAGE_BYTES), ends: Vec::new() };
+        while rows.len() < range.lines && rows.bytes.len() + rows.ends.len() < PAGE_BYTES {
+            let (line, start) = (self.line, rows.start_of_next());
+            // Each line counts with its newline.
+            let room = PAGE_BYTES - rows.bytes.len() - rows.ends.len() - 1;
+            match self.take_line(room, &mut rows.bytes)? {
+                LineEnd::Newline => rows.ends.push(rows.bytes.len()),
+                LineEnd::EndOfFile if self.line_bytes == 0 => return Ok(self.ended(rows, false)),
                 LineEnd::EndOfFile => {
-                    rows.push((line, text));
+                    rows.ends.push(rows.bytes.len());
                     return Ok(self.ended(rows, true));
                 }
                 // A whole line that does not fit begins the next page; one that fits no page is cut.
-                LineEnd::Full if !rows.is_empty() => return Ok(self.cut(rows, line, 0)),
+                LineEnd::Full if rows.len() > 0 => {
+                    rows.bytes.truncate(start);
+                    return Ok(self.cut(rows, line, 0));
+                }
                 LineEnd::Full => {
-                    text.truncate(text.len() - unfinished_char(&text));
-                    let byte = range.byte + text.len() as u64;
-                    rows.push((line, text));
+                    rows.bytes.truncate(rows.bytes.len() - unfinished_char(&rows.bytes));
+                    rows.ends.push(rows.bytes.len());
+                    let byte = range.byte + rows.bytes.len() as u64;
                     return Ok(self.cut(rows, line, byte));
                 }
             }
-            rows.push((line, text));
         }
         if self.chunk()?.is_empty() { Ok(self.ended(rows, false)) } else { Ok(self.cut(rows, self.line, 0)) }
     }
 
     /// The page with which the file ends.
-    fn ended(&self, rows: Vec<(u64, Vec<u8>)>, unfinished: bool) -> Page {
+    fn ended(&self, rows: Rows, unfinished: bool) -> Page {
         Page { rows, next: None, total: Total::Exact(self.lines_so_far()), unfinished }
     }
 
     /// A page that others follow.
-    fn cut(&self, rows: Vec<(u64, Vec<u8>)>, line: u64, byte: u64) -> Page {
+    fn cut(&self, rows: Rows, line: u64, byte: u64) -> Page {
         Page { rows, next: Some((line, byte)), total: Total::AtLeast(self.lines_so_far().max(line)), unfinished: false }
     }
 
     /// The page of a file that ends before it.
     fn end(&self) -> Page {
-        self.ended(Vec::new(), false)
+        self.ended(Rows::default(), false)
     }
 
     fn lines_so_far(&self) -> u64 {
@@ -236,15 +294,15 @@ impl Reader<'_> {
             if chunk.is_empty() {
                 return Ok(Total::Exact(self.lines_so_far()));
             }
-            let used = chunk.len();
-            let (mut newlines, mut after) = (0, 0);
-            for at in memchr_iter(b'\n', chunk) {
-                newlines += 1;
-                after = at + 1;
-            }
+            let (used, (newlines, after)) = (chunk.len(), counted(chunk));
             self.advance(used, newlines, after);
         }
     }
+}
+
+/// How many newlines a chunk has, and where the last one ends.
+fn counted(chunk: &[u8]) -> (u64, usize) {
+    (memchr_iter(b'\n', chunk).count() as u64, memrchr(b'\n', chunk).map_or(0, |at| at + 1))
 }
 
 /// How many bytes at the end of `text` are the beginning of a character whose rest is missing.
@@ -335,7 +393,7 @@ mod tests {
         assert_eq!((line, byte), (1, PAGE_BYTES as u64 - 2), "cut between two characters");
         assert_eq!(first.total, Total::Exact(2));
         let second = page(content.as_bytes(), range(line, byte, 9)).expect("a page");
-        assert_eq!(second.rows[0].0, 1);
+        assert_eq!(second.rows.span(), Some((1, 1)));
         assert_eq!(second.next, Some((1, 2 * byte)));
     }
 
@@ -397,11 +455,11 @@ mod tests {
                 prop_assert_eq!(page.total, Total::Exact(expected_lines));
                 let shown: usize = page.rows.iter().map(|(_, text)| text.len() + 1).sum();
                 prop_assert!(shown <= PAGE_BYTES);
-                let count = page.rows.len();
+                let count = page.rows.ends.len();
                 for (index, (number, text)) in page.rows.iter().enumerate() {
                     joined.extend_from_slice(text);
                     let last = index + 1 == count;
-                    let line_goes_on = last && page.next.is_some_and(|(line, _)| line == *number);
+                    let line_goes_on = last && page.next.is_some_and(|(line, _)| line == number);
                     if !(line_goes_on || last && page.unfinished) {
                         joined.push(b'\n');
                     }
@@ -412,6 +470,16 @@ mod tests {
                 prop_assert!(pages < 100_000);
             }
             prop_assert!(joined == content, "{} bytes became {}", content.len(), joined.len());
+        }
+
+        /// A page far behind, which is reached in larger steps, begins with the line it is asked for.
+        #[test]
+        fn a_far_page_begins_where_it_should(length in 0..90_usize, line in 990..2100_u64) {
+            let content: Vec<u8> = (1..=2000).flat_map(|n| format!("{n}{}\n", "x".repeat(length)).into_bytes()).collect();
+            let page = page(&content, range(line, 0, 1)).expect("a page");
+            let expect = (line <= 2000).then(|| (line, format!("{line}{}", "x".repeat(length)).into_bytes()));
+            prop_assert_eq!(page.rows.iter().next().map(|(n, text)| (n, text.to_vec())), expect);
+            prop_assert_eq!(page.total, Total::Exact(2000));
         }
 
         /// The bytes that a cut leaves for the next page are exactly an unfinished character.
