@@ -38,6 +38,7 @@ fn main() -> ExitCode {
             }
         }
     }
+    trials.push(Trial::test("snapshots", move || no_stale_snapshot(&library)));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -69,6 +70,18 @@ fn snapshot(id: &str, told: &str) -> Result<(), Failed> {
     settings.set_omit_expression(true);
     let name = id.replace('/', "__");
     settings.bind(|| insta::assert_snapshot!(name, told));
+    Ok(())
+}
+
+/// A snapshot without its case would be trusted by nobody and kept by everybody.
+fn no_stale_snapshot(library: &Library) -> Result<(), Failed> {
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../snapshots"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let Some(id) = name.strip_suffix(".snap") else { continue };
+        if library.case(&id.replace("__", "/")).is_none() {
+            return Err(format!("snapshots/{name} belongs to no case; remove it").into());
+        }
+    }
     Ok(())
 }
 

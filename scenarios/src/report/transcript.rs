@@ -17,7 +17,7 @@ pub fn render(case: &Case, seen: &Seen, neutral: impl Fn(&str) -> String) -> Str
     let mut known = 0;
     for request in &wire.requests {
         if known == 0 {
-            lines.event(&heading(request));
+            lines.event(&heading(case, request));
         }
         for item in request.items.iter().skip(known) {
             item_lines(&mut lines, item, &neutral);
@@ -52,16 +52,18 @@ impl Lines {
     }
 }
 
-fn heading(request: &WireRequest) -> String {
-    let system: usize = request
-        .items
-        .iter()
-        .map(|item| match item {
-            WireItem::System { text } => text.len(),
-            _ => 0,
-        })
-        .sum();
-    format!("request {}: {} tools, system {system} bytes", request.index, request.tools.len())
+/// The first request. What every run advertises and says of itself is left out, so that a new built-in tool does not
+/// change the transcript of every case; of the tools, those are told that the case brought along.
+fn heading(case: &Case, request: &WireRequest) -> String {
+    let brought =
+        |name: &str| case.world.tools.iter().any(|tool| tool.name == name) || name.starts_with("fail_closed_");
+    let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).filter(|name| brought(name)).collect();
+    let tools = match (case.world.tools.is_empty(), names.is_empty()) {
+        (true, _) => String::new(),
+        (false, true) => ", no tool of the case".to_owned(),
+        (false, false) => format!(", with {}", names.join(", ")),
+    };
+    format!("request {} in {}{tools}", request.index, request.dialect)
 }
 
 /// What a request adds to the conversation. The model's own words are told where they were said.
@@ -124,6 +126,7 @@ fn event_text(event: &Value) -> String {
     let fields = event.as_object().into_iter().flatten();
     let carried: Vec<String> = fields
         .filter(|(key, _)| !matches!(key.as_str(), "lane" | "n" | "after" | "event"))
+        .filter(|(key, _)| event["event"] != "session_started" || key.as_str() != "tools")
         .map(|(key, value)| match value {
             Value::String(text) => format!("{key}={text}"),
             other => format!("{key}={other}"),
