@@ -209,7 +209,7 @@ impl SelfTest<'_> {
         if let Some(problem) = control(&before, &fault.rule, red(&before, &fault.rule).as_ref()) {
             return End::Void(format!("without the fault, {problem}"));
         }
-        let mut seen = run.seen.clone();
+        let mut seen = run.seen;
         if !mutation.apply(&mut seen.trace) {
             return End::Void(format!("the trace of {id} has nothing that {} could change", fault.kind.describe()));
         }
