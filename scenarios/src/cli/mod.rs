@@ -32,7 +32,7 @@ enum Command {
     ///
     /// Exit codes: 0 every rule that must be kept is kept; 1 one is not, or nothing can be said of one; 2 bad input; 130
     /// interrupted.
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     /// Lists rules and cases.
     List(ListArgs),
     /// Explains a rule or a case.
