@@ -2,13 +2,15 @@
 //!
 //! No I/O happens here and no lock is held across an await; the connection asks, and writes what it is given.
 
+use crate::again::Again;
 use crate::binding::{self, Binding, Bound, Folders, UnboundOp};
-use crate::dialect::{Dialect, Form, Parsed};
-use crate::fault::{self, Break, Fault};
+use crate::dialect::{Dialect, Parsed};
+use crate::fault::Fault;
 use crate::http::{Incoming, Rendered, Shape, response};
 use crate::journal::{Event, Journal, JournalMode, Kind, Raw, RequestRecord};
 use crate::judge::{self, Objection, Prompt};
 use crate::plan::Plan;
+use crate::render::{Key, make, problem};
 use crate::report::Report;
 use crate::script::{Delivery, End, Op, Script, Turn};
 use crate::side::SideTraffic;
@@ -64,6 +66,7 @@ struct Progress {
     steps: Vec<Step>,
     bound: Option<Bound>,
     rendered: BTreeMap<Key, Ready>,
+    again: Again,
     journal: Journal,
     connections: u64,
     requests: u64,
@@ -80,6 +83,7 @@ impl Engine {
             script,
             bound: None,
             rendered: BTreeMap::new(),
+            again: Again::default(),
             journal: Journal::new(config.journal),
             connections: 0,
             requests: 0,
@@ -109,12 +113,20 @@ impl Engine {
         connection
     }
 
-    pub(crate) fn note(&self, connection: u64, event: Event) {
-        self.lock().journal.push(connection, event);
+    /// Puts an event into the journal. It is only made when somebody keeps it.
+    pub(crate) fn note(&self, connection: u64, event: impl FnOnce() -> Event) {
+        if self.config.journal != JournalMode::Off {
+            self.lock().journal.push(connection, event());
+        }
     }
 
     /// Answers a request.
     pub(crate) fn respond(&self, connection: u64, incoming: &Incoming) -> Answer {
+        if self.config.journal == JournalMode::Off
+            && let Some(answer) = self.again(incoming)
+        {
+            return answer;
+        }
         let path = incoming.path.split('?').next().unwrap_or_default();
         let with_body = incoming.method != "HEAD";
         let dialect = Dialect::of_path(path).filter(|_| incoming.method == "POST");
@@ -134,6 +146,22 @@ impl Engine {
                 self.lock().answer(connection, incoming, Kind::Malformed { problem }, Vec::new(), rendered.into(), None)
             }
         }
+    }
+
+    /// The answer to a request that is, byte for byte, one that was answered before. Nothing is read or judged anew, so
+    /// this is only for an engine whose journal would forget the judgement anyway.
+    fn again(&self, incoming: &Incoming) -> Option<Answer> {
+        let mut progress = self.lock();
+        let (turn, rendered) = progress.again.find(incoming)?;
+        progress.steps[turn].said.times += 1;
+        progress.conversation += 1;
+        let arrived = progress.conversation;
+        let request = progress.requests;
+        progress.requests += 1;
+        let gate = progress.script.turns[turn].gate.clone();
+        drop(progress);
+        self.arrived.send_replace(arrived);
+        Some(Answer { request, rendered, gate })
     }
 
     /// The routes that no dialect owns.
@@ -226,8 +254,14 @@ impl Engine {
                 if attempt.is_some() {
                     step.failed += 1;
                 } else {
-                    step.answered = Some(Answered { raw: prompt.items, calls: parsed.request.calls().count() });
+                    let answered = Answered { raw: prompt.items, calls: parsed.request.calls().count() };
+                    let moved = step.answered.as_ref() != Some(&answered);
+                    step.answered = Some(answered);
                     step.said.times += 1;
+                    if moved {
+                        progress.again.forget();
+                    }
+                    progress.again.keep(incoming, turn, &rendered);
                 }
                 parsed.request.turn = Some(turn);
                 let kind = Kind::Conversation { parsed: parsed.request };
@@ -265,6 +299,7 @@ impl Engine {
         progress.script.turns.push(turn);
         // Operations of the new turn are bound at the next request.
         progress.bound = None;
+        progress.again.forget();
     }
 
     pub(crate) fn journal(&self) -> Journal {
@@ -324,16 +359,6 @@ struct Served {
     missing: Vec<String>,
 }
 
-/// What a rendered response depends on.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    turn: usize,
-    attempt: Option<usize>,
-    dialect: Dialect,
-    form: Form,
-    old: bool,
-}
-
 impl Progress {
     /// Binds the script's operations at the first tools that arrive.
     fn bind(&mut self, connection: u64, config: &Config, request: &WireRequest) {
@@ -350,6 +375,7 @@ impl Progress {
         }
         self.journal.push(connection, Event::Bound { bound: bound.clone() });
         self.bound = Some(bound);
+        self.again.forget();
     }
 
     /// The response of a turn or of one of its failing attempts. Made once, then served from memory.
@@ -410,66 +436,6 @@ impl Progress {
         let gate = turn.and_then(|turn| self.script.turns[turn].gate.clone());
         Answer { request, rendered, gate }
     }
-}
-
-/// A response as it is made.
-struct Made {
-    rendered: Rendered,
-    missing: Vec<String>,
-    /// Whether the terminal signal is in what is sent.
-    terminal: bool,
-}
-
-/// Encodes a turn, lets its fault loose on it, plans its writes and renders it.
-fn make(turn: &Turn, model: &ModelTurn, fault: &Fault, key: &Key, seed: u64) -> Made {
-    if let Some(status) = fault.status {
-        let message = fault.message.as_deref().unwrap_or("the mock answers with an error, as its script has it");
-        let fields: Vec<(&str, &str)> = fault.retry_after.iter().map(|after| ("retry-after", after.as_str())).collect();
-        let body = key.dialect.error(status, error_kind(status), message);
-        let rendered = response::document(status, body, &fields, true);
-        return Made { rendered, missing: Vec::new(), terminal: false };
-    }
-    let mut faulted = fault::apply(key.dialect.encode(model, &key.form), fault, key.dialect, seed, key.turn);
-    if turn.end == End::Disconnect && faulted.broken.is_none() {
-        // A stream ends without its last chunk; a document ends half way, since its length would be kept otherwise.
-        let len = faulted.body.bytes.len();
-        faulted.broken = Some((if faulted.body.stream { len } else { len / 2 }, Break::Close));
-    }
-    let terminal = faulted.is_terminal();
-    let delivery = if faulted.own_writes { Delivery::Frames } else { turn.delivery };
-    let mut plan = Plan::new(&faulted.body, delivery, &turn.cut, seed, key.turn);
-    if let Some((place, _)) = faulted.broken {
-        plan.split_at(place);
-    }
-    // Anchors are written for streams; a document need not hold them.
-    let lost =
-        plan.missing.iter().filter(|_| faulted.body.stream).map(|at| format!("cut {at}: the body lacks its anchor"));
-    let missing = faulted.missing.iter().cloned().chain(lost).collect();
-    let shape = Shape {
-        one_write: turn.delivery == Delivery::Coalesced,
-        old: key.old,
-        broken: faulted.broken,
-        until: fault.until.as_deref(),
-        length: fault.length,
-        gzip: fault.gzip,
-        content_type: fault.content_type.as_deref(),
-    };
-    Made { rendered: response::turn(faulted.body, &plan, &shape), missing, terminal }
-}
-
-/// What OpenAI calls an error of this status.
-fn error_kind(status: u16) -> &'static str {
-    match status {
-        400..=428 | 430..=499 => "invalid_request_error",
-        429 => "rate_limit_exceeded",
-        _ => "server_error",
-    }
-}
-
-/// A refusal of the mock's own. Clients retry a plain 500 several times with pauses; the field asks them not to, since
-/// the answer will not change.
-fn problem(dialect: Dialect, kind: &str, message: &str) -> Rendered {
-    response::document(500, dialect.error(500, kind, message), &[("x-should-retry", "false")], true)
 }
 
 fn no_route(method: &str, path: &str) -> Vec<u8> {

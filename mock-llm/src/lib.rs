@@ -22,11 +22,13 @@ pub mod side;
 pub mod testing;
 pub mod turn;
 
+mod again;
 mod engine;
 mod fragment;
 mod http;
 mod markers;
 mod mock;
+mod render;
 mod server;
 mod sse;
 mod state;

@@ -75,7 +75,7 @@ fn load(path: &Path) -> Result<Script, String> {
 /// Serves until a signal. `true` when the script was played to its end and nothing else was asked.
 fn run(script: Script, addr: SocketAddr, journal: Option<&Path>, config: Config) -> Result<bool, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(std::thread::available_parallelism().map_or(1, usize::from).min(2))
         .enable_all()
         .build()
         .map_err(|error| format!("the runtime did not start: {error}"))?;

@@ -58,7 +58,8 @@ impl MockLlm {
     ///
     /// When the address cannot be bound.
     pub async fn listen(&self, addr: SocketAddr) -> io::Result<Listening> {
-        Listening::bind(self.engine.clone(), addr).await
+        let engine = self.engine.clone();
+        Listening::bind(addr, move |stream, stopped| server::serve(engine.clone(), stream, Link::tcp(stopped))).await
     }
 
     /// Opens a gate, for good. A turn that names it is answered, now or when it is asked for.

@@ -32,11 +32,16 @@ pub struct Listening {
 }
 
 impl Listening {
-    pub(crate) async fn bind(engine: Arc<Engine>, addr: SocketAddr) -> io::Result<Listening> {
+    /// Listens on `addr`, and hands every connection to `handle`, with a signal that it should end.
+    pub(crate) async fn bind<H, F>(addr: SocketAddr, handle: H) -> io::Result<Listening>
+    where
+        H: Fn(TcpStream, watch::Receiver<bool>) -> F + Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(accept(engine, listener, stopped));
+        let task = tokio::spawn(accept(listener, stopped, handle));
         Ok(Listening { addr, stop, task })
     }
 
@@ -65,7 +70,11 @@ impl Drop for Listening {
     }
 }
 
-async fn accept(engine: Arc<Engine>, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
+async fn accept<H, F>(listener: TcpListener, mut stopped: watch::Receiver<bool>, handle: H)
+where
+    H: Fn(TcpStream, watch::Receiver<bool>) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
     let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let mut open = JoinSet::new();
     loop {
@@ -83,24 +92,26 @@ async fn accept(engine: Arc<Engine>, listener: TcpListener, mut stopped: watch::
             tokio::task::yield_now().await;
             continue;
         };
-        let (engine, stopped) = (engine.clone(), stopped.clone());
+        // Without it each small write waits for the client's acknowledgement: 40 ms in place of 40 us.
+        let _ = stream.set_nodelay(true);
+        let served = handle(stream, stopped.clone());
         open.spawn(async move {
-            // Without it each small write waits for the client's acknowledgement: 40 ms in place of 40 us.
-            let _ = stream.set_nodelay(true);
-            tcp(engine, stream, stopped).await;
+            served.await;
             drop(slot);
         });
     }
     while open.join_next().await.is_some() {}
 }
 
-async fn tcp(engine: Arc<Engine>, stream: TcpStream, stopped: watch::Receiver<bool>) {
-    let reset = |stream: &TcpStream| {
-        // Closing with nothing to linger for sends a reset.
-        let _ = stream.set_zero_linger();
-    };
-    let link = Link { idle: Some(IDLE), stopped: Some(stopped), reset };
-    serve(engine, stream, link).await;
+impl Link<TcpStream> {
+    /// A TCP connection that a listener accepted.
+    pub(crate) fn tcp(stopped: watch::Receiver<bool>) -> Link<TcpStream> {
+        let reset = |stream: &TcpStream| {
+            // Closing with nothing to linger for sends a reset.
+            let _ = stream.set_zero_linger();
+        };
+        Link { idle: Some(IDLE), stopped: Some(stopped), reset }
+    }
 }
 
 /// What a connection can do beside carrying bytes.
@@ -119,7 +130,7 @@ impl<IO> Link<IO> {
         Link { idle: None, stopped: None, reset: |_| {} }
     }
 
-    async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         match &mut self.stopped {
             Some(stopped) => {
                 // An error means that the listener is gone, which ends its connections as well.
@@ -156,7 +167,7 @@ where
         }
     };
     drop(io);
-    engine.note(connection, Event::Closed { cause });
+    engine.note(connection, || Event::Closed { cause });
 }
 
 /// Answers request after request.
@@ -184,7 +195,8 @@ where
             Ok(None) => {}
             Ok(Some(ending)) => return ending,
             Err(cause) => {
-                engine.note(connection, Event::ClientGone { request: answer.request, cause: cause.clone() });
+                let (request, cause) = (answer.request, cause.clone());
+                engine.note(connection, || Event::ClientGone { request, cause: cause.clone() });
                 return Ending::Close(cause);
             }
         }
@@ -229,7 +241,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
                 self.write(out, piece).await.map_err(|error| error.to_string())?;
             }
         }
-        self.note(Event::Done { request: self.request });
+        self.note(|| Event::Done { request: self.request });
         Ok(None)
     }
 
@@ -237,7 +249,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
         self.io.write_all(&out.wire[piece.wire.clone()]).await?;
         self.io.flush().await?;
         let (offset, len, wire) = (piece.body.start, piece.body.len(), piece.wire.len());
-        self.note(Event::Wrote { request: self.request, offset, len, wire });
+        self.note(|| Event::Wrote { request: self.request, offset, len, wire });
         Ok(())
     }
 
@@ -248,7 +260,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
             Stop::Close => "close",
             Stop::Reset => "reset",
         };
-        self.note(Event::Broke { request: self.request, how });
+        self.note(|| Event::Broke { request: self.request, how });
         match stop {
             Stop::Stall(Some(gate)) => {
                 self.hold(gate).await?;
@@ -265,18 +277,18 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
 
     /// Waits for a gate, while watching for the client to leave.
     async fn hold(&mut self, gate: &str) -> Result<(), String> {
-        self.note(Event::Held { gate: gate.to_owned() });
+        self.note(|| Event::Held { gate: gate.to_owned() });
         tokio::select! {
             biased;
             () = self.engine.gate(gate) => {}
             () = self.reader.gone(self.io) => return Err("the client closed while its response was held".to_owned()),
             () = self.link.stop() => return Err("the server stops".to_owned()),
         }
-        self.note(Event::Released { gate: gate.to_owned() });
+        self.note(|| Event::Released { gate: gate.to_owned() });
         Ok(())
     }
 
-    fn note(&self, event: Event) {
+    fn note(&self, event: impl FnOnce() -> Event) {
         self.engine.note(self.connection, event);
     }
 }
@@ -287,7 +299,7 @@ where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
     let ReadError::Refused { status, problem } = error else { return error.to_string() };
-    engine.note(connection, Event::Refused { status, problem: problem.to_owned() });
+    engine.note(connection, || Event::Refused { status, problem: problem.to_owned() });
     let body = serde_json::json!({"error": {"message": problem, "type": "bad_http"}}).to_string().into_bytes();
     let rendered = response::document(status, body, &[("connection", "close")], true);
     if io.write_all(&rendered.wire).await.is_ok() && io.shutdown().await.is_ok() {
@@ -298,9 +310,27 @@ where
     problem.to_owned()
 }
 
-async fn within<F: Future>(limit: Option<Duration>, future: F) -> Option<F::Output> {
+pub(crate) async fn within<F: Future>(limit: Option<Duration>, future: F) -> Option<F::Output> {
     match limit {
         Some(limit) => tokio::time::timeout(limit, future).await.ok(),
         None => Some(future.await),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc;
+
+    #[tokio::test]
+    async fn an_accepted_connection_sends_small_writes_at_once() {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let handle = move |stream: TcpStream, _| {
+            let tell = tell.clone();
+            async move { tell.send(stream.nodelay().unwrap()).unwrap() }
+        };
+        let listening = Listening::bind(([127, 0, 0, 1], 0).into(), handle).await.unwrap();
+        let _client = TcpStream::connect(listening.addr()).await.unwrap();
+        assert_eq!(told.recv().await, Some(true), "TCP_NODELAY");
     }
 }

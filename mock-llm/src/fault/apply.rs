@@ -49,6 +49,7 @@ pub(crate) fn apply(mut body: Encoded, fault: &Fault, dialect: Dialect, seed: u6
                 drawn()
             }),
         };
+            None if fault.before_head => 0,
         (place.min(len), how)
     });
     Faulted { body, own_writes: fault.bytes.is_some(), broken, missing }

@@ -27,7 +27,9 @@ pub struct Fault {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Sends these bytes in place of the encoded turn, one write each. Escapes: `\n \r \t \0 \\ \xHH`. The turn's own
-    /// text, calls and end still say what a reader should make of them.
+    /// text, calls and end still say what a reader should make of them. Of the call with the id `c1` they may hold
+    /// `$ID(c1)`, `$NAME(c1)`, `$ARGS(c1)`, `$HEAD(c1)` and `$TAIL(c1)` (its arguments and their two halves), each as the
+    /// inside of a JSON string, and `$JSON(c1)`, the arguments as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Vec<String>>,
     /// Changes to the stream's frames, in order.
@@ -41,6 +43,9 @@ pub struct Fault {
     pub at: Option<Cut>,
     /// With `then = "stall"`: the gate that ends the stall, after which the rest of the body follows. Without it the
     /// response stalls until the client leaves.
+    /// With `then`: before the first byte of the response, its head included, in place of `at`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before_head: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// Gives a content length that is so many bytes too large (or too small, when negative), in place of chunks.

@@ -55,6 +55,8 @@ pub(crate) struct Shape<'a> {
     pub broken: Option<(usize, Break)>,
     /// The gate that ends a stall.
     pub until: Option<&'a str>,
+    /// The response breaks before its head; the place in the body is its begin.
+    pub before_head: bool,
     /// A content length that is so many bytes off, in place of chunks.
     pub length: Option<i64>,
     /// The body is compressed.
@@ -87,7 +89,7 @@ pub(crate) fn turn(body: Encoded, plan: &Plan, shape: &Shape<'_>) -> Rendered {
     let mut fields = vec![("cache-control", "no-cache")];
     fields.extend(shape.gzip.then_some(("content-encoding", "gzip")));
     let head = head(200, shape.content_type.unwrap_or(own_kind), transfer, &fields);
-    let (writes, stop) = stopped(plan, shape);
+    let (writes, stop) = stopped(plan, shape, transfer);
     let half_chunk = matches!(shape.broken, Some((_, Break::HalfChunk)));
     let ends_badly = matches!(stop, Some((_, Stop::Close | Stop::Reset | Stop::Stall(None))));
 
@@ -106,12 +108,16 @@ pub(crate) fn turn(body: Encoded, plan: &Plan, shape: &Shape<'_>) -> Rendered {
         out.piece(&body.bytes, range, promised, ends, if !own_head && index == 0 { head_len } else { 0 });
     }
     let close = ends_badly || transfer == Transfer::UntilClose || shape.length.is_some();
-    let stop = stop.map(|(index, stop)| (index + usize::from(own_head), stop));
+    if shape.before_head && ends_badly {
+        out.writes.clear();
+    }
+    let heads = usize::from(own_head && !shape.before_head);
+    let stop = stop.map(|(index, stop)| (index + heads, stop));
     Rendered { status: 200, wire: out.wire.into(), body: body.bytes.into(), writes: out.writes, stop, close }
 }
 
 /// The planned writes that remain, and before which of them the response stops.
-fn stopped(plan: &Plan, shape: &Shape<'_>) -> (Vec<Range<usize>>, Option<(usize, Stop)>) {
+fn stopped(plan: &Plan, shape: &Shape<'_>, transfer: Transfer) -> (Vec<Range<usize>>, Option<(usize, Stop)>) {
     let Some((place, how)) = shape.broken else { return (plan.writes.clone(), None) };
     let index = plan.writes.iter().take_while(|write| write.end <= place).count();
     let stop = match how {
