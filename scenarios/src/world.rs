@@ -211,7 +211,9 @@ impl World {
     }
 
     /// The text with every spelling of this run's folders replaced by `$WORKSPACE`, `$OUTSIDE`, `$HOME`, `$TMPDIR` and
-    /// `$ROOT` (the folder that holds the four), and the marker by `$RUN`: the same for every run that did the same.
+    /// `$ROOT` (the folder that holds the four), and the marker by `$RUN`: the same for every run that did the same. The
+    /// root's own name becomes `$RUN` wherever else it stands, for agents make names out of paths, such as
+    /// `-tmp-NAME-workspace`.
     pub fn neutral(&self, text: &str) -> String {
         let mut pairs = Vec::new();
         for root in [Some(&self.root), self.spelled.as_ref()].into_iter().flatten() {
@@ -222,8 +224,12 @@ impl World {
             }
             pairs.push((root.display().to_string(), "$ROOT".to_owned()));
         }
-        pairs.push((self.processes.marker().to_owned(), "$RUN".to_owned()));
-        replace(text, &pairs, |next| next.is_alphanumeric() || matches!(next, '_' | '-'))
+        let mut out = replace(text, &pairs, |next| next.is_alphanumeric() || matches!(next, '_' | '-'));
+        let own_name = self.root.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        for random in [self.processes.marker(), own_name].into_iter().filter(|random| !random.is_empty()) {
+            out = out.replace(random, "$RUN");
+        }
+        out
     }
 
     /// The workspace as it is now, by path relative to it.

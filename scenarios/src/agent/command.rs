@@ -40,7 +40,11 @@ impl CommandAgent {
     pub async fn connect(adapter: Adapter, locator: &Locator) -> Result<CommandAgent, AdapterError> {
         let program = locator.find(&adapter)?;
         match probe(&program, &adapter.version).await {
-            Ok(version) => Ok(CommandAgent::new(adapter, program, version)),
+            Ok(said) => {
+                // Many programs put their name before it, which every report has already.
+                let version = said.strip_prefix(&format!("{} ", adapter.program)).unwrap_or(&said).trim().to_owned();
+                Ok(CommandAgent::new(adapter, program, version))
+            }
             Err(problem) => {
                 Err(AdapterError::Probe { agent: adapter.name, program, problem, install: adapter.install })
             }

@@ -156,6 +156,14 @@ fn neutral_text_names_nothing_of_this_run() {
 }
 
 #[test]
+fn a_name_made_of_a_path_is_neutral() {
+    let world = world();
+    let made = world.workspace().display().to_string().replace('/', "-");
+    let parent = std::env::temp_dir().canonicalize().unwrap().display().to_string().replace('/', "-");
+    assert_eq!(world.neutral(&made), format!("{parent}-$RUN-workspace"));
+}
+
+#[test]
 fn both_spellings_of_a_folder_are_neutral() {
     let mut world = world();
     world.spelled = Some("/link/to/root".into());

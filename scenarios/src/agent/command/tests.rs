@@ -222,6 +222,7 @@ async fn probed(script: &str) -> Result<String, String> {
 async fn a_version_is_the_first_line() {
     assert_eq!(probed("echo; printf 'agent 1.2\\033[0m\\nmore\\n'").await.unwrap(), "agent 1.2[0m");
     assert_eq!(probed("echo agent 3 >&2").await.unwrap(), "agent 3");
+    assert_eq!(probed("echo sh 3").await.unwrap(), "3");
     assert_eq!(probed("head -c 500 /dev/zero | tr '\\0' x").await.unwrap(), "x".repeat(80));
 }
 
