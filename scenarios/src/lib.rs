@@ -14,6 +14,7 @@
 
 pub mod adapter;
 pub mod agent;
+pub mod baseline;
 pub mod case;
 pub mod check;
 pub mod cli;

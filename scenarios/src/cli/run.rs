@@ -4,16 +4,19 @@ use super::Sources;
 use crate::adapter::{Adapter, Locator};
 use crate::agent::command::CommandAgent;
 use crate::agent::in_process::{InProcess, Tier};
+use crate::baseline::{self, Baseline};
 use crate::case::{Case, CaseSet, Library};
 use crate::isolate;
 use crate::report::{self, AgentInfo, Report, progress::ProgressLine, text};
 use crate::repro::{self, Replay};
 use crate::rule::Profile;
-use crate::run::{CaseResult, Run, Runner, quiet_planted_panics, run_all};
+use crate::run::{CaseResult, Run, Runner, merge, quiet_planted_panics, run_all};
 use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -56,6 +59,21 @@ pub struct RunArgs {
     /// How many cases are run beside each other; as many as there are processors when absent.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_JOBS)))]
     jobs: Option<u32>,
+    /// Runs every case so many times; a check whose verdict changes is FLAKY.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    repeat: u32,
+    /// Runs one part of the cases: the I-th of N equal ones, such as 1/4.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Known failures of the agent, which do not fail the run.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Writes what failed into the baseline, and removes what fails no more.
+    #[arg(long, requires = "baseline")]
+    update_baseline: bool,
+    /// With --update-baseline: why the new failures are known and not mended.
+    #[arg(long, value_name = "TEXT", requires = "update_baseline")]
+    reason: Option<String>,
     /// Prints the report as JSON.
     #[arg(long)]
     json: bool,
@@ -67,6 +85,34 @@ pub struct RunArgs {
     keep_repro: PathBuf,
     #[command(flatten)]
     sources: Sources,
+}
+
+/// A part of the cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shard {
+    /// Which part, from 0.
+    index: usize,
+    /// Of how many.
+    of: usize,
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse::<usize>().ok()?, n.parse::<usize>().ok()?)));
+        match parts {
+            Some((i, n)) if (1..=n).contains(&i) => Ok(Shard { index: i - 1, of: n }),
+            _ => Err("write I/N with I from 1 to N, such as 1/4".to_owned()),
+        }
+    }
+}
+
+impl Shard {
+    /// Its sets: neighbours go to different parts, so that a slow area is spread.
+    fn of(self, sets: Vec<CaseSet>) -> Vec<CaseSet> {
+        sets.into_iter().enumerate().filter(|(n, _)| n % self.of == self.index).map(|(_, set)| set).collect()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -88,6 +134,8 @@ enum ProfileArg {
 /// Runs the command. The error is bad input, and nothing was run then.
 pub fn run(args: &RunArgs) -> Result<ExitCode, String> {
     let (library, sets) = choose(args)?;
+    let sets = args.shard.map_or(sets.clone(), |shard| shard.of(sets));
+    let baseline = args.baseline.as_deref().map(|path| read_baseline(path, args.update_baseline)).transpose()?;
     // A namespace belongs to a thread and what it starts, so this comes before any other thread.
     let note = isolate(args)?;
     isolate::adopt_orphans();
@@ -103,7 +151,10 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, String> {
         // Told before the run, not after it.
         std::fs::create_dir_all(dir).map_err(|error| format!("cannot make the folder {}: {error}", dir.display()))?;
     }
-    let report = execute(args, &runner, &library, &sets);
+    let mut report = execute(args, &runner, &library, &sets);
+    if let Some((path, baseline)) = args.baseline.as_deref().zip(baseline) {
+        apply_baseline(args, path, baseline, &library, &mut report)?;
+    }
     print_report(args, &report)?;
     if let Some(dir) = &args.report {
         report.write(dir).map_err(|error| format!("cannot write the report into {}: {error}", dir.display()))?;
@@ -149,6 +200,39 @@ fn choose(args: &RunArgs) -> Result<(Library, Vec<CaseSet>), String> {
             Err(format!("no case begins with {pattern:?}, and no rule is called so; {fix}"))
         }
     }
+}
+
+/// The baseline of this file. One that is about to be written may be absent.
+fn read_baseline(path: &Path, may_be_absent: bool) -> Result<Baseline, String> {
+    let name = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => Baseline::read(&name, &text).map_err(|problems| problems.to_string()),
+        Err(error) if may_be_absent && error.kind() == std::io::ErrorKind::NotFound => Ok(Baseline::default()),
+        Err(error) => Err(format!("{name}: cannot be read: {error}; --update-baseline writes a new one")),
+    }
+}
+
+/// Excuses what is known, or writes what is to be known from now on.
+fn apply_baseline(
+    args: &RunArgs,
+    path: &Path,
+    mut baseline: Baseline,
+    library: &Library,
+    report: &mut Report,
+) -> Result<(), String> {
+    let (agent, today) = (report.agent.name.clone(), baseline::today());
+    if args.update_baseline && report.missing == 0 {
+        baseline = baseline.updated(&agent, today, args.reason.as_deref(), &report.cases)?;
+        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
+            file.write_all(baseline.text().as_bytes())?;
+            file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+            file.persist(path).map_err(|error| error.error)
+        });
+        written.map_err(|error| format!("{}: cannot be written: {error}", path.display()))?;
+    }
+    report.baseline = Some(baseline.apply(&agent, &baseline::date(today), library, &report.cases));
+    Ok(())
 }
 
 fn is_reference(args: &RunArgs) -> bool {
@@ -254,8 +338,14 @@ fn execute(args: &RunArgs, runner: &Runner, library: &Library, sets: &[CaseSet])
         }
     };
     let mut line = ProgressLine::new();
-    let (cases, missing) = run_all(runner, &library.rules, sets, jobs, &keep, |progress| line.step(&progress));
-    line.clear();
+    let (mut runs, mut missing) = (Vec::new(), 0);
+    for _ in 0..args.repeat {
+        let (cases, left) = run_all(runner, &library.rules, sets, jobs, &keep, |progress| line.step(&progress));
+        line.clear();
+        runs.push(cases);
+        missing += left;
+    }
+    let cases = merge(runs);
     if let Some(error) = unwritten.into_inner().unwrap_or_else(PoisonError::into_inner) {
         eprintln!("what is needed for a replay could not be kept in {}: {error}", args.keep_repro.display());
     }
@@ -267,6 +357,7 @@ fn execute(args: &RunArgs, runner: &Runner, library: &Library, sets: &[CaseSet])
         rules: report::rules(&library.rules, &cases),
         cases,
         missing,
+        baseline: None,
         seconds: started.elapsed().as_secs_f64(),
     }
 }

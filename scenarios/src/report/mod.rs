@@ -8,6 +8,7 @@ pub mod progress;
 pub mod text;
 pub mod transcript;
 
+use crate::baseline::Applied;
 use crate::rule::{Level, Profile, RuleBook};
 use crate::run::{CaseResult, CheckResult};
 use crate::verdict::Verdict;
@@ -36,6 +37,9 @@ pub struct Report {
     pub cases: Vec<CaseResult>,
     /// How many cases were not run because the run was interrupted.
     pub missing: usize,
+    /// What a baseline made of it, where one was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Applied>,
     /// How long it took, in real seconds.
     pub seconds: f64,
 }
@@ -73,10 +77,20 @@ pub struct RuleResult {
 }
 
 impl Report {
-    /// Whether every rule that must be kept is kept, and nothing is missing.
+    /// Whether every rule that must be kept is kept or excused, nothing is missing, and no excuse is stale.
     pub fn is_good(&self) -> bool {
-        let binds = |rule: &&RuleResult| rule.level == Level::Must;
-        self.missing == 0 && self.rules.iter().filter(binds).all(|rule| rule.verdict.is_good())
+        let kept = |rule: &RuleResult| rule.level != Level::Must || rule.verdict.is_good() || self.is_excused(&rule.id);
+        let stale = self.baseline.as_ref().is_some_and(|baseline| !baseline.stale.is_empty());
+        self.missing == 0 && !stale && self.rules.iter().all(kept)
+    }
+
+    /// Whether everything that is wrong with the rule is in the baseline.
+    pub fn is_excused(&self, rule: &str) -> bool {
+        let Some(baseline) = &self.baseline else { return false };
+        self.cases.iter().all(|case| {
+            let wrong = case.all().filter(|check| check.rule == rule && !check.outcome.verdict.is_good());
+            wrong.into_iter().all(|check| baseline.excuses(&case.id, &check.name, rule))
+        })
     }
 
     /// Writes `report.json`, `junit.xml` and `report.md` into a folder, which is made if it is not there. Each file is

@@ -44,6 +44,7 @@ pub(super) fn report(cases: Vec<CaseResult>) -> Report {
         rules: rules(&book(), &cases),
         cases,
         missing: 0,
+        baseline: None,
         seconds: 1.25,
     }
 }
@@ -148,4 +149,28 @@ fn a_report_is_three_files() {
         std::fs::read_dir(dir.path().join("deep/report")).unwrap().map(|e| e.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["junit.xml", "report.json", "report.md"]);
+}
+
+#[test]
+fn a_known_failure_is_shown_and_does_not_fail_the_run_until_it_is_stale() {
+    use crate::baseline::{Applied, Known};
+    let mut report = report(vec![case("a/b", &[("k", "PAIR-01", Verdict::Fail), ("o", "PAIR-03", Verdict::Pass)])]);
+    assert!(!report.is_good());
+    let known = |case: &CaseResult, check: &CheckResult| Known {
+        agent: "reference".into(),
+        case: case.id.clone(),
+        check: check.name.clone(),
+        rule: check.rule.clone(),
+        reason: "slow".into(),
+        until: "2099-01-01".into(),
+    };
+    let wrong = report.cases.iter().flat_map(|case| case.all().map(move |check| (case, check)));
+    let excused = wrong.filter(|(_, c)| !c.outcome.verdict.is_good()).map(|(case, check)| known(case, check)).collect();
+    report.baseline = Some(Applied { excused, stale: Vec::new() });
+    assert!(report.is_good());
+    let mut out = String::new();
+    text::rules(&report, &mut out);
+    assert!(out.contains(" (known): "), "{out}");
+    report.baseline.as_mut().unwrap().stale.push("a/b k (PAIR-01): it does not fail any more".into());
+    assert!(!report.is_good());
 }

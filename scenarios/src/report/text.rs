@@ -12,15 +12,19 @@ const SHOWN: usize = 300;
 pub fn rules(report: &Report, out: &mut String) {
     let unseen = |rule: &&RuleResult| rule.verdict == Verdict::Untestable;
     for rule in report.rules.iter().filter(|rule| !unseen(rule)) {
-        line(rule, out);
+        line(report, rule, out);
     }
     if report.rules.iter().any(|rule| unseen(&rule)) {
         out.push_str("\nNot observed, and so neither kept nor broken:\n");
-        report.rules.iter().filter(unseen).for_each(|rule| line(rule, out));
+        report.rules.iter().filter(unseen).for_each(|rule| line(report, rule, out));
+    }
+    for stale in report.baseline.iter().flat_map(|baseline| &baseline.stale) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "STALE           {stale}");
     }
 }
 
-fn line(rule: &RuleResult, out: &mut String) {
+fn line(report: &Report, rule: &RuleResult, out: &mut String) {
     let level = if rule.level == Level::Must { String::new() } else { format!(" ({})", rule.level) };
     // Writing to a string cannot fail.
     let _ = write!(out, "{:<14}  {}  {}{level}", rule.verdict, rule.id, rule.title);
@@ -32,7 +36,8 @@ fn line(rule: &RuleResult, out: &mut String) {
             0 | 1 => String::new(),
             n => format!(" (and {} more)", n - 1),
         };
-        let _ = write!(out, ": {} in {first}{more}: {}", rule.cause, shorten(&rule.detail));
+        let known = if !rule.verdict.is_good() && report.is_excused(&rule.id) { " (known)" } else { "" };
+        let _ = write!(out, "{known}: {} in {first}{more}: {}", rule.cause, shorten(&rule.detail));
     }
     out.push('\n');
 }
