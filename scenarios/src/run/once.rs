@@ -43,13 +43,39 @@ pub struct Run {
     pub journal: Journal,
     /// What the agent printed as errors.
     pub stderr: String,
+    standing: Standing,
+}
+
+/// A world that outlives its run, until it is no longer looked at.
+struct Standing {
     world: Arc<World>,
+    /// The run's thread was left behind, and holds the world for as long as the process lives.
+    left_behind: bool,
+}
+
+#[cfg(test)]
+impl Run {
+    /// The folder of the world.
+    pub(super) fn world_folder(&self) -> std::path::PathBuf {
+        self.standing.world.workspace().parent().map(Path::to_owned).unwrap_or_default()
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        if self.left_behind
+            && let Some(root) = self.world.workspace().parent()
+        {
+            // The world cannot be dropped, so its folders go by hand; what is locked in them stays.
+            let _ = std::fs::remove_dir_all(root);
+        }
+    }
 }
 
 impl Run {
     /// The text without anything that belongs to this run alone: folders and marker get their names.
     pub fn neutral(&self, text: &str) -> String {
-        self.world.neutral(text)
+        self.standing.world.neutral(text)
     }
 }
 
@@ -74,48 +100,73 @@ pub fn run_bounded(runner: &Runner, case: &Case) -> Result<Run, HarnessError> {
         .spawn(move || {
             let ended =
                 catch_unwind(AssertUnwindSafe(|| inside.run())).unwrap_or_else(|payload| Err(panicked(payload)));
+            // Whoever is told that the run has ended may end the process, and the world must be gone by then.
+            drop(inside);
             // The receiver is gone when this run was left behind.
             let _ = sender.send(ended);
         })
         .map_err(HarnessError::Start)?;
-    let ended = wait(&receiver, runner, limit)?;
-    Ok(lower(case, ended, before, world, &mock))
+    let ended = match wait(&receiver, runner, limit) {
+        Ok(ended) => ended?,
+        Err(Left::Interrupted) => {
+            sweep(&world)?;
+            drop(lower(case, Ended::default(), before, world, &mock, true));
+            return Err(HarnessError::Interrupted);
+        }
+        Err(Left::TimedOut { limit_ms }) => {
+            let run = AgentRun { end: AgentEnd::TimedOut { limit_ms }, ..AgentRun::default() };
+            let ended = Ended { run, leftover: sweep(&world)? };
+            return Ok(lower(case, ended, before, world, &mock, true));
+        }
+    };
+    Ok(lower(case, ended, before, world, &mock, false))
 }
 
 /// What came of a run inside its thread.
+#[derive(Default)]
 struct Ended {
     run: AgentRun,
     leftover: Vec<Leftover>,
+}
+
+/// Why a run's thread was left behind.
+enum Left {
+    Interrupted,
+    TimedOut { limit_ms: u64 },
 }
 
 fn wait(
     receiver: &mpsc::Receiver<Result<Ended, HarnessError>>,
     runner: &Runner,
     limit: Duration,
-) -> Result<Ended, HarnessError> {
+) -> Result<Result<Ended, HarnessError>, Left> {
     let started = Instant::now();
     let mut interrupted: Option<Instant> = None;
     loop {
         match receiver.recv_timeout(LOOK) {
-            Ok(ended) => return ended,
+            Ok(ended) => return Ok(ended),
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(HarnessError::Panicked("a run ended without a word".to_owned()));
+                return Ok(Err(HarnessError::Panicked("a run ended without a word".to_owned())));
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
         // The run's own thread stops it; this is for one that cannot be stopped.
         if interrupted.is_some_and(|since| since.elapsed() > runner.patience.abandon) {
-            return Err(HarnessError::Interrupted);
+            return Err(Left::Interrupted);
         }
         if runner.cancel.is_cancelled() {
             interrupted.get_or_insert_with(Instant::now);
         }
         if started.elapsed() > limit + runner.patience.grace + runner.patience.abandon {
-            let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-            let run = AgentRun { end: AgentEnd::TimedOut { limit_ms }, ..AgentRun::default() };
-            return Ok(Ended { run, leftover: Vec::new() });
+            return Err(Left::TimedOut { limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX) });
         }
     }
+}
+
+/// Ends the processes of a run whose thread does not.
+fn sweep(world: &World) -> Result<Vec<Leftover>, HarnessError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(HarnessError::Start)?;
+    Ok(runtime.block_on(world.sweep()))
 }
 
 /// Everything a run's thread needs.
@@ -174,7 +225,7 @@ fn snapshot(world: &World) -> Trees {
 }
 
 /// Lowers what happened into facts.
-fn lower(case: &Case, ended: Ended, before: Trees, world: Arc<World>, mock: &MockLlm) -> Run {
+fn lower(case: &Case, ended: Ended, before: Trees, world: Arc<World>, mock: &MockLlm, left_behind: bool) -> Run {
     let after = snapshot(&world);
     let mut trace = Trace::default();
     mock.fill(&mut trace.wire);
@@ -192,7 +243,7 @@ fn lower(case: &Case, ended: Ended, before: Trees, world: Arc<World>, mock: &Moc
         unexpected: report.unexpected,
         lost_cuts: report.lost_cuts,
     };
-    Run { seen, journal: mock.journal(), stderr: ended.run.stderr, world }
+    Run { seen, journal: mock.journal(), stderr: ended.run.stderr, standing: Standing { world, left_behind } }
 }
 
 fn panicked(payload: Box<dyn std::any::Any + Send>) -> HarnessError {

@@ -82,6 +82,18 @@ fn an_agent_that_blocks_its_thread_is_left_behind_and_judged_as_a_hang() {
 }
 
 #[test]
+fn a_run_that_is_left_behind_leaves_no_folder() {
+    let library = Library::load(None, None).unwrap();
+    let mut case = library.case("pair/two-calls").unwrap().clone();
+    case.limit = Duration::from_millis(10);
+    let run = run_bounded(&runner(Ill::Blocks), &case).unwrap();
+    let folder = run.world_folder();
+    assert!(folder.exists());
+    drop(run);
+    assert!(!folder.exists());
+}
+
+#[test]
 fn a_panic_is_the_harness_at_fault() {
     check(Ill::Panics, Verdict::HarnessError, "panic", None);
 }
