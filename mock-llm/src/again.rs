@@ -33,9 +33,8 @@ struct Known {
 impl Again {
     /// The turn and response of a known request.
     pub(crate) fn find(&self, incoming: &Incoming) -> Option<(usize, Arc<Rendered>)> {
-        let same = |known: &&Known| {
-            known.body == incoming.body && known.path == incoming.path && known.old == incoming.old
-        };
+        let same =
+            |known: &&Known| known.body == incoming.body && known.path == incoming.path && known.old == incoming.old;
         // Only conversation requests are kept, and they are all of one method.
         let known = self.known.iter().filter(|_| incoming.method == "POST").find(same)?;
         Some((known.turn, known.rendered.clone()))

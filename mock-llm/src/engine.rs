@@ -15,6 +15,7 @@ use crate::report::Report;
 use crate::script::{Delivery, End, Op, Script, Turn};
 use crate::side::SideTraffic;
 use crate::state::{self, Answered, State, Step};
+use crate::tape::{Playback, Tape, history::history};
 use crate::turn::ModelTurn;
 use serde_json::json;
 use slot_oracles::trace::{ServedCall, ServedTurn, WireRequest};
@@ -53,6 +54,8 @@ pub(crate) struct Answer {
 
 pub(crate) struct Engine {
     config: Config,
+    /// The tape that is played in place of a script.
+    tape: Option<Mutex<Playback>>,
     progress: Mutex<Progress>,
     /// How many requests of the conversation have arrived.
     arrived: watch::Sender<usize>,
@@ -94,10 +97,17 @@ impl Engine {
         };
         Engine {
             config,
+            tape: None,
             progress: Mutex::new(progress),
             arrived: watch::Sender::new(0),
             gates: watch::Sender::new(BTreeSet::new()),
         }
+    }
+
+    /// Plays a tape in place of a script.
+    pub(crate) fn of_tape(tape: Tape, config: Config) -> Engine {
+        let tape = Some(Mutex::new(Playback::new(tape)));
+        Engine { tape, ..Engine::new(Script::default(), config) }
     }
 
     /// A panic elsewhere while the lock was held leaves the state readable, and a report of it is worth having.
@@ -130,6 +140,12 @@ impl Engine {
         let path = incoming.path.split('?').next().unwrap_or_default();
         let with_body = incoming.method != "HEAD";
         let dialect = Dialect::of_path(path).filter(|_| incoming.method == "POST");
+        if let Some(tape) = &self.tape {
+            let mut tape = tape.lock().unwrap_or_else(PoisonError::into_inner);
+            if dialect.is_some() || tape.knows(&incoming.method, path) {
+                return self.replay(&mut tape, connection, incoming, path, dialect);
+            }
+        }
         let Some(dialect) = dialect else {
             let (kind, rendered) = match self.probe(&incoming.method, path) {
                 Some(body) => (Kind::Probe, response::document(200, body.into_bytes(), &[], with_body)),
@@ -162,6 +178,41 @@ impl Engine {
         drop(progress);
         self.arrived.send_replace(arrived);
         Some(Answer { request, rendered, gate })
+    }
+
+    /// Answers from the tape. What is no request of a dialect is told apart by its route alone.
+    fn replay(
+        &self,
+        tape: &mut Playback,
+        connection: u64,
+        incoming: &Incoming,
+        path: &str,
+        dialect: Option<Dialect>,
+    ) -> Answer {
+        let parsed = dialect.and_then(|dialect| dialect.parse(&incoming.body).ok());
+        let asked = parsed.as_ref().map(history).unwrap_or_default();
+        let found = tape.answer(&incoming.method, path, &asked);
+        let mut progress = self.lock();
+        let parsed = parsed.map(|parsed| {
+            let index = progress.conversation;
+            progress.conversation += 1;
+            WireRequest { index, ..parsed.request }
+        });
+        let arrived = progress.conversation;
+        let (kind, rendered) = match (found, parsed) {
+            (Ok(rendered), Some(parsed)) => (Kind::Conversation { parsed }, rendered),
+            (Ok(rendered), None) => (Kind::Probe, rendered),
+            (Err(reason), parsed) => {
+                let parsed = parsed.unwrap_or_default();
+                progress.report.unexpected.push(format!("request {}: {reason}", parsed.index));
+                let rendered = problem(dialect.unwrap_or(Dialect::Chat), "mock_unexpected", &reason);
+                (Kind::Unexpected { parsed, reason }, rendered.into())
+            }
+        };
+        let answer = progress.answer(connection, incoming, kind, Vec::new(), rendered, None);
+        drop(progress);
+        self.arrived.send_replace(arrived);
+        answer
     }
 
     /// The routes that no dialect owns.
@@ -322,6 +373,7 @@ impl Engine {
     }
 
     pub(crate) fn report(&self) -> Report {
+        let tape = self.tape.as_ref().map(|tape| tape.lock().unwrap_or_else(PoisonError::into_inner));
         let progress = self.lock();
         let unserved = progress.steps.iter().enumerate().filter(|(_, step)| step.said.times == 0);
         let unbound = progress.bound.as_ref().map(|bound| bound.unbound.clone()).unwrap_or_default();
@@ -331,6 +383,7 @@ impl Engine {
                     0 => state::describe(&progress.steps, index),
                     failed => format!("{}, after {failed} failing attempts", state::describe(&progress.steps, index)),
                 })
+                .chain(tape.iter().flat_map(|tape| tape.unserved()))
                 .collect(),
             unbound,
             ..progress.report.clone()
@@ -341,7 +394,7 @@ impl Engine {
 /// A turn as it is known before anything is bound.
 fn step(index: usize, turn: &Turn) -> Step {
     let calls = turn.calls.iter().map(|call| ServedCall {
-        id: call.id.clone(),
+        id: call.wire_id().to_owned(),
         name: call.tool.clone().or(call.op.map(|op| op.to_string())).unwrap_or_default(),
         arguments: call.raw.clone().unwrap_or_default(),
     });

@@ -6,6 +6,7 @@ use crate::journal::Journal;
 use crate::report::Report;
 use crate::script::{Script, Turn};
 use crate::server::{self, Link, Listening};
+use crate::tape::Tape;
 use slot_oracles::trace::{ServedTurn, WireRequest, WireTrace};
 use std::fmt;
 use std::future::Future;
@@ -42,6 +43,12 @@ impl MockLlm {
     /// Plays `script` under a host's settings. The script is taken as it is.
     pub fn with_config(script: Script, config: Config) -> MockLlm {
         MockLlm { engine: Arc::new(Engine::new(script, config)) }
+    }
+
+    /// Plays a recorded session. What the journal calls a body is all that goes over the wire then, and the reports name
+    /// exchanges in place of turns. No request is judged.
+    pub fn replay(tape: Tape, config: Config) -> MockLlm {
+        MockLlm { engine: Arc::new(Engine::of_tape(tape, config)) }
     }
 
     /// Serves one connection until it ends. It starts no timer, so a paused clock stays where it is.

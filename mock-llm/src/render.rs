@@ -37,7 +37,9 @@ pub(crate) fn make(turn: &Turn, model: &ModelTurn, fault: &Fault, key: &Key, see
         let rendered = response::document(status, body, &fields, true);
         return Made { rendered, missing: Vec::new(), terminal: false };
     }
-    let mut faulted = fault::apply(key.dialect.encode(model, &key.form), fault, key.dialect, seed, key.turn);
+    let words = fault::Words { script: &turn.calls, sent: &model.calls };
+    let body = key.dialect.encode(model, &key.form);
+    let mut faulted = fault::apply(body, fault, words, key.dialect, seed, key.turn);
     if turn.end == End::Disconnect && faulted.broken.is_none() {
         // A stream ends without its last chunk; a document ends half way, since its length would be kept otherwise.
         let len = faulted.body.bytes.len();
@@ -80,4 +82,3 @@ fn error_kind(status: u16) -> &'static str {
 pub(crate) fn problem(dialect: Dialect, kind: &str, message: &str) -> Rendered {
     response::document(500, dialect.error(500, kind, message), &[("x-should-retry", "false")], true)
 }
-

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -22,6 +23,8 @@ const IDLE: Duration = Duration::from_secs(600);
 const LINGER: Duration = Duration::from_secs(1);
 /// How long responses under way may take after a stop was asked for.
 const STOP: Duration = Duration::from_secs(5);
+/// Between two comments of a response that sends nothing else.
+const COMMENT_PAUSE: Duration = Duration::from_secs(10);
 
 /// A TCP listener that serves a script. Dropping it ends every connection at once.
 #[derive(Debug)]
@@ -110,7 +113,8 @@ impl Link<TcpStream> {
             // Closing with nothing to linger for sends a reset.
             let _ = stream.set_zero_linger();
         };
-        Link { idle: Some(IDLE), stopped: Some(stopped), reset }
+        let yields = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
+        Link { idle: Some(IDLE), stopped: Some(stopped), reset, yields }
     }
 }
 
@@ -122,12 +126,15 @@ pub(crate) struct Link<IO> {
     pub stopped: Option<watch::Receiver<bool>>,
     /// Makes the coming end of the connection a reset.
     pub reset: fn(&IO),
+    /// Whether the reader gets its turn between two writes, so that it sees the one before the other. On TCP only where
+    /// this thread may be the reader's as well; elsewhere it would cost a look at the poller for each frame.
+    pub yields: bool,
 }
 
 impl<IO> Link<IO> {
     /// A stream without timers or resets.
     pub(crate) fn plain() -> Link<IO> {
-        Link { idle: None, stopped: None, reset: |_| {} }
+        Link { idle: None, stopped: None, reset: |_| {}, yields: true }
     }
 
     pub(crate) async fn stop(&mut self) {
@@ -234,8 +241,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
                 return Ok(Some(ending));
             }
             if let Some(piece) = out.writes.get(index) {
-                if index > 0 {
-                    // Gives the reader its turn, so that in one process it sees this write before the next.
+                if index > 0 && self.link.yields {
                     tokio::task::yield_now().await;
                 }
                 self.write(out, piece).await.map_err(|error| error.to_string())?;
@@ -257,6 +263,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
     async fn stop(&mut self, stop: &Stop) -> Result<Option<Ending>, String> {
         let how = match stop {
             Stop::Stall(_) => "stall",
+            Stop::Repeat(_) => "comments",
             Stop::Close => "close",
             Stop::Reset => "reset",
         };
@@ -269,6 +276,15 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
             Stop::Stall(None) => tokio::select! {
                 () = self.reader.gone(self.io) => Err("the client closed while its response stalled".to_owned()),
                 () = self.link.stop() => Ok(Some(Ending::Close("the server stops".to_owned()))),
+            },
+            Stop::Repeat(bytes) => loop {
+                tokio::select! {
+                    () = self.reader.gone(self.io) => return Err("the client closed while it got comments".to_owned()),
+                    () = self.link.stop() => return Ok(Some(Ending::Close("the server stops".to_owned()))),
+                    () = tokio::time::sleep(COMMENT_PAUSE) => {}
+                }
+                self.io.write_all(bytes.as_bytes()).await.map_err(|error| error.to_string())?;
+                self.io.flush().await.map_err(|error| error.to_string())?;
             },
             Stop::Close => Ok(Some(Ending::Close("the script closes".to_owned()))),
             Stop::Reset => Ok(Some(Ending::Reset)),
@@ -300,6 +316,12 @@ where
 {
     let ReadError::Refused { status, problem } = error else { return error.to_string() };
     engine.note(connection, || Event::Refused { status, problem: problem.to_owned() });
+    turn_away(io, status, problem).await;
+    problem.to_owned()
+}
+
+/// Answers what is no request, and ends the connection.
+pub(crate) async fn turn_away<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO, status: u16, problem: &str) {
     let body = serde_json::json!({"error": {"message": problem, "type": "bad_http"}}).to_string().into_bytes();
     let rendered = response::document(status, body, &[("connection", "close")], true);
     if io.write_all(&rendered.wire).await.is_ok() && io.shutdown().await.is_ok() {
@@ -307,9 +329,9 @@ where
         let mut sink = vec![0; 16 << 10];
         let _ = tokio::time::timeout(LINGER, async { while matches!(io.read(&mut sink).await, Ok(1..)) {} }).await;
     }
-    problem.to_owned()
 }
 
+/// What a future gives within a limit.
 pub(crate) async fn within<F: Future>(limit: Option<Duration>, future: F) -> Option<F::Output> {
     match limit {
         Some(limit) => tokio::time::timeout(limit, future).await.ok(),

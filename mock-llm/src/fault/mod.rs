@@ -5,8 +5,10 @@
 
 mod apply;
 mod gzip;
+mod words;
 
-pub(crate) use apply::{apply, unescape};
+pub(crate) use apply::apply;
+pub(crate) use words::Words;
 
 use crate::script::Cut;
 use schemars::JsonSchema;
@@ -41,11 +43,11 @@ pub struct Fault {
     /// With `then`: where. At a place drawn from the seed when it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Cut>,
-    /// With `then = "stall"`: the gate that ends the stall, after which the rest of the body follows. Without it the
-    /// response stalls until the client leaves.
     /// With `then`: before the first byte of the response, its head included, in place of `at`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub before_head: bool,
+    /// With `then = "stall"`: the gate that ends the stall, after which the rest of the body follows. Without it the
+    /// response stalls until the client leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// Gives a content length that is so many bytes too large (or too small, when negative), in place of chunks.
@@ -65,6 +67,8 @@ pub struct Fault {
 pub enum Break {
     /// Nothing more is sent.
     Stall,
+    /// Nothing more is sent but a comment every ten seconds. Break at the end of a frame, so that they are comments.
+    Comments,
     /// The connection is closed in good order (FIN), between two chunks.
     Close,
     /// The connection is reset (RST). On an in-process stream, which knows no resets, it is closed.

@@ -14,7 +14,7 @@ const MAX_SIZE_LINE: usize = 1 << 10;
 
 /// Where a chunked body with its trailers ends. `None` when more bytes are needed. `scanned` is how far the chunks
 /// have been walked; it is kept between calls, so that a body is walked once however it arrives.
-pub(super) fn chunked_end(bytes: &[u8], scanned: &mut usize) -> Result<Option<usize>, &'static str> {
+pub(crate) fn chunked_end(bytes: &[u8], scanned: &mut usize) -> Result<Option<usize>, &'static str> {
     loop {
         let Some((size, line)) = chunk_size(&bytes[*scanned..])? else { return Ok(None) };
         if size == 0 {

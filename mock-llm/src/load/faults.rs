@@ -1,7 +1,8 @@
 //! What a fault must be beyond its types.
 
 use super::validate::{Problem, check_cut, problem};
-use crate::fault::{Break, Fault, unescape};
+use crate::escape::unescape;
+use crate::fault::{Break, Fault};
 
 /// Adds what is wrong with one fault by itself.
 pub(super) fn check(fault: &Fault, path: &str, all: &mut Vec<Problem>) {
