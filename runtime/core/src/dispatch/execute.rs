@@ -160,7 +160,8 @@ impl Executor {
         } else {
             let question = question(&call, level);
             self.note(call.raw(), EventKind::ApprovalAsked);
-            let decision = AssertUnwindSafe(self.policies.approval.decide(&question)).catch_unwind();
+            // Inside the block, so that a policy that panics before it has a future is contained as well.
+            let decision = AssertUnwindSafe(async { self.policies.approval.decide(&question).await }).catch_unwind();
             let decided = tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => return Err(Outcome::cancelled()),
@@ -184,9 +185,11 @@ impl Executor {
 
     async fn run(&self, call: &Approved, share: Share) -> Outcome {
         let cancel = self.cancel.child_token();
+        // Whatever the run handed on of its context can make no call once it has ended.
+        let _ended = cancel.clone().drop_guard();
         let inner = Nested::new(self, call.raw(), share, cancel.clone());
         let context = RunContext::new(call.raw().id(), cancel).with_tools(Arc::new(inner));
-        let work = AssertUnwindSafe(self.dispatcher.run(call, &context)).catch_unwind();
+        let work = AssertUnwindSafe(async { self.dispatcher.run(call, &context).await }).catch_unwind();
         let outcome = match call.tool().interrupt {
             InterruptBehaviour::Finish => Some(work.await),
             InterruptBehaviour::Cancel => tokio::select! {

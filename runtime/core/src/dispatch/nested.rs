@@ -7,9 +7,11 @@ use super::batch::{Batch, partition};
 use super::call::{Raw, Refusal, Stage};
 use super::execute::{Executor, Passage};
 use super::plan::{Planned, Planner};
-use crate::contract::{BoxFuture, CallTools, InnerCall, InnerResult, InvokedBy, ToolInvocation};
+use crate::contract::{BoxFuture, CallTools, InnerCall, InnerResult, InvokedBy, ToolError, ToolInvocation};
 use crate::event::{EventKind, Lane, Mark};
 use slot_wire::{RawCall, StopReason};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// How the outer call holds the gate.
@@ -21,7 +23,7 @@ pub enum Share {
     Alone,
 }
 
-/// The most inner calls of one call to [`CallTools::call_tools`].
+/// The most inner calls of one run.
 const MOST_CALLS: usize = 64;
 
 /// The slot from within one call.
@@ -31,6 +33,10 @@ pub struct Nested {
     share: Share,
     /// An inner call cannot call tools in its turn.
     allowed: bool,
+    /// How many calls the run has made, so that each has an id of its own.
+    made: AtomicUsize,
+    /// Held while calls are settled.
+    one: Mutex<()>,
 }
 
 impl Nested {
@@ -38,13 +44,20 @@ impl Nested {
     pub fn new(executor: &Executor, outer: &Raw, share: Share, cancel: CancellationToken) -> Self {
         let allowed = matches!(executor.gate, Passage::Take(_));
         let executor = Executor { gate: Passage::Inside, cancel, ..executor.clone() };
-        Nested { executor, outer: outer.clone(), share, allowed }
+        Nested { executor, outer: outer.clone(), share, allowed, made: AtomicUsize::new(0), one: Mutex::new(()) }
     }
 
     async fn settle(&self, calls: Vec<InnerCall>) -> Vec<InnerResult> {
-        if !self.allowed || calls.len() > MOST_CALLS {
+        // One at a time: calls of one run that were made at once would overlap although they may not.
+        let _one = self.one.lock().await;
+        if self.executor.cancel.is_cancelled() {
+            let content = ToolError::Cancelled.to_string();
+            return calls.iter().map(|_| InnerResult { content: content.clone(), is_error: true }).collect();
+        }
+        let first = self.made.fetch_add(calls.len(), Ordering::Relaxed);
+        if !self.allowed || first.saturating_add(calls.len()) > MOST_CALLS {
             let reason = if self.allowed {
-                format!("at most {MOST_CALLS} calls can be made at once; nothing was run. Make fewer")
+                format!("a call can make at most {MOST_CALLS} calls; nothing more was run. Make fewer")
             } else {
                 "a call that a tool makes cannot call tools itself; nothing was run. Make the calls directly".to_owned()
             };
@@ -58,7 +71,7 @@ impl Nested {
             log: &self.executor.log,
             stop: &StopReason::ToolCalls,
         };
-        let planned = calls.into_iter().enumerate().map(|(index, call)| planner.plan(self.raw(index, call))).collect();
+        let planned = calls.into_iter().enumerate().map(|(n, call)| planner.plan(self.raw(first + n, call))).collect();
         let mut results = Vec::new();
         let mut before: Vec<Mark> = Vec::new();
         for batch in partition(planned) {

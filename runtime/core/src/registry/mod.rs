@@ -158,7 +158,11 @@ impl ToolDispatcher for Registry {
         let derived = call.tool().requirement;
         let Some(tool) = self.tools.get(call.tool().name.as_str()) else { return derived };
         match contained(|| tool.approval_for_input(call.input())) {
-            Ok(answer) => answer.unwrap_or(derived),
+            // A tool that ships with the runtime knows which of its inputs are harmless. One from outside may only raise
+            // its level: what it says of itself lowers nothing.
+            Ok(Some(answer)) if call.tool().origin.is_builtin() => answer,
+            Ok(Some(answer)) => answer.max(derived),
+            Ok(None) => derived,
             Err(_) => ApprovalRequirement::Required,
         }
     }

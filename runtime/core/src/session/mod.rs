@@ -21,6 +21,7 @@ use crate::dispatch::gate::Gate;
 use crate::dispatch::plan::Planner;
 use crate::dispatch::{Planned, Policies, Raw, Settled};
 use crate::event::{EventKind, EventLog, Lane, Mark, SCHEMA_VERSION};
+use crate::registry::is_legal_name;
 use crate::transport::ModelClient;
 use receive::{Failure, Receiver};
 use slot_wire::{Conversation, Dialect, Item, RawCall, Replay, StopReason, Turn, TurnDelta};
@@ -233,8 +234,11 @@ impl Session {
                 _ => return self.failed(Failure::not_terminal()),
             };
             if turn.calls.is_empty() {
-                self.replay.keep(self.conversation.items.len(), turn.blocks);
-                self.conversation.items.push(Item::Assistant { text: turn.text.clone(), calls: Vec::new() });
+                // Providers refuse an empty message in a history, and nothing is lost without it.
+                if !turn.text.trim().is_empty() {
+                    self.replay.keep(self.conversation.items.len(), turn.blocks);
+                    self.conversation.items.push(Item::Assistant { text: turn.text.clone(), calls: Vec::new() });
+                }
                 self.turn += 1;
                 return Outcome::Completed { text: turn.text, stop };
             }
@@ -298,8 +302,9 @@ impl Session {
         marks
     }
 
-    /// Puts a turn into the history and its calls on the list of open calls. A call whose id is empty or was used before
-    /// gets an id of its own, in the history as in the result: no provider takes it otherwise.
+    /// Puts a turn into the history and its calls on the list of open calls. A call whose id no provider takes back, or
+    /// that was used before, gets an id of its own, in the history as in the result. A name that none takes back is
+    /// replaced in the history alone: the call is answered under the name it came with.
     fn take_in(&mut self, turn: Turn) -> Vec<Raw> {
         let number = self.turn;
         self.turn += 1;
@@ -307,7 +312,7 @@ impl Session {
         let mut calls: Vec<RawCall> = Vec::new();
         let mut raws = Vec::new();
         for (index, mut call) in turn.calls.into_iter().enumerate() {
-            if call.id.is_empty() || !self.ids.insert(call.id.clone()) {
+            if !self.takes_back(&call.id) || !self.ids.insert(call.id.clone()) {
                 call.id = self.fresh_id(number, index);
                 self.ids.insert(call.id.clone());
             }
@@ -317,12 +322,23 @@ impl Session {
             self.log.push(lane.clone(), EventKind::Received { tool: call.name.clone() }, after);
             let invoked_by = InvokedBy::Provider { id: self.config.dialect.name().to_owned() };
             raws.push(Raw::new(ToolInvocation { call: call.clone(), index, invoked_by }, lane));
-            calls.push(call);
+            calls.push(RawCall { name: replayable(&call.name), ..call });
         }
         self.replay.keep(self.conversation.items.len(), turn.blocks);
         self.conversation.items.push(Item::Assistant { text: turn.text, calls });
         self.open.extend(raws.iter().cloned());
         raws
+    }
+
+    /// Whether the provider takes this call id back in a history. One dialect demands the form of a name; the others
+    /// take any short, visible text.
+    fn takes_back(&self, id: &str) -> bool {
+        match self.config.dialect {
+            Dialect::Anthropic => is_legal_name(id),
+            Dialect::Chat | Dialect::Responses => {
+                (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
+            }
+        }
     }
 
     fn fresh_id(&self, turn: u32, index: usize) -> String {
@@ -358,4 +374,14 @@ impl Session {
         self.log.push(Lane::Session, kind, Vec::new());
         Outcome::Failed { cause: failure.cause, detail: failure.detail }
     }
+}
+
+/// The name as every provider takes it back in a history.
+fn replayable(name: &str) -> String {
+    if is_legal_name(name) {
+        return name.to_owned();
+    }
+    let clean: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(64).collect();
+    if clean.is_empty() { "unnamed".to_owned() } else { clean }
 }

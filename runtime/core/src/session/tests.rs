@@ -130,6 +130,7 @@ impl Tool for Probe {
         json!({"type": "object", "properties": {"do": {"type": "string"}}, "required": ["do"], "additionalProperties": false})
     }
     fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        assert!(input["do"] != "panic at once", "planted");
         Box::pin(async move {
             self.runs.fetch_add(1, Ordering::Relaxed);
             // "nest:TOOL:WHAT": calls the tool twice from within.
@@ -585,4 +586,42 @@ fn an_error_inside_the_stream_ends_the_turn_at_once_although_the_connection_stay
 fn comments_keep_a_connection_open_but_are_no_answer() {
     let responses = [stream(&[]) + ": alive\n\n" + STALL, say("hi")];
     assert_eq!(check_time(&responses, Duration::from_millis(300_500)), completed("hi"));
+}
+
+#[test]
+fn a_tool_or_policy_that_panics_before_it_has_a_future_is_contained_too() {
+    struct AtOnce;
+    impl ApprovalPolicy for AtOnce {
+        fn decide<'a>(&'a self, _: &'a ApprovalQuestion) -> BoxFuture<'a, crate::approval::ApprovalDecision> {
+            panic!("planted")
+        }
+    }
+    let calls = call(&[("p", "look", r#"{"do":"panic at once"}"#), ("x", "exec", OK), ("l", "look", OK)]);
+    check(&[calls, say("")], AtOnce, &["p failed Error: the tool", "x failed", "l ok"]);
+}
+
+#[test]
+fn inner_calls_of_one_run_have_ids_of_their_own_and_do_not_overlap() {
+    let calls = call(&[("x", "exec", r#"{"do":"nest:look:it"}"#), ("y", "exec", r#"{"do":"nest:look:it"}"#)]);
+    check(&[calls, say("")], Unattended, &["x ok", "y ok"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_no_provider_takes_back_is_not_in_the_history() {
+    let calls = call(&[("call 1/ü", "read file!", OK), ("", "", OK)]);
+    let mut fixture = fixture(&[calls, say("")], NoChannel);
+    fixture.session.run("go", &CancellationToken::new()).await;
+    let conversation = fixture.session.conversation();
+    assert_paired(conversation);
+    for item in &conversation.items {
+        if let Item::Assistant { text, calls } = item {
+            assert!(!text.is_empty() || !calls.is_empty(), "an empty message");
+            assert!(
+                calls.iter().all(|c| c.id.is_ascii() && !c.id.contains(' ') && is_legal_name(&c.name)),
+                "{calls:?}"
+            );
+        }
+    }
+    // The answer speaks of the name that was used.
+    assert!(results(conversation)[0].contains("read file!"), "{:?}", results(conversation));
 }

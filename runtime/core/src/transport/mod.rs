@@ -64,15 +64,18 @@ impl Endpoint {
         if uri.query().is_some() {
             return Err(fault("it must not hold a query"));
         }
+        let port = match authority.as_str().rsplit_once(':') {
+            Some((_, port)) if !port.ends_with(']') => match port.parse::<u16>() {
+                Ok(port) if port > 0 => port,
+                _ => return Err(fault("its port is not a number from 1 to 65535")),
+            },
+            _ => 80,
+        };
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         if host.is_empty() {
             return Err(fault("it names no host"));
         }
-        Ok(Endpoint {
-            host,
-            port: authority.port_u16().unwrap_or(80),
-            prefix: uri.path().trim_end_matches('/').to_owned(),
-        })
+        Ok(Endpoint { host, port, prefix: uri.path().trim_end_matches('/').to_owned() })
     }
 
     /// The `Host` header.
@@ -205,6 +208,9 @@ mod tests {
         check("127.0.0.1:80", Err("http://"));
         check("http://user:pw@host/v1", Err("user name or password"));
         check("http://host/v1?x=1", Err("query"));
+        check("http://127.0.0.1:99999/v1", Err("port"));
+        check("http://127.0.0.1:0/v1", Err("port"));
+        check("http://[::1]/v1", Ok(("::1", 80, "/v1")));
         check("", Err("not a URL"));
     }
 }

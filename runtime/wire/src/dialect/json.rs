@@ -213,9 +213,10 @@ pub(super) fn identity(value: Option<&RawValue>) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether a text is one JSON object, strictly.
+/// Whether a text is one JSON object that any reader takes: a raw value alone would let through lone surrogates, depth
+/// and numbers at which the reader of the whole request gives up.
 pub(super) fn is_object(text: &str) -> bool {
-    text.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok()
+    serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok()
 }
 
 /// A JSON value that is a whole number of at least 0; `None` for any other value.

@@ -3,10 +3,23 @@
 use crate::print::visible;
 use slot_runtime::approval::{ApprovalChannel, ApprovalQuestion, PersonAnswer};
 use slot_runtime::contract::BoxFuture;
-use std::io::{BufRead, Write};
+use std::fs::File;
+use std::io::{Read, Write};
 
-/// The terminal that the program was started from.
+/// The longest answer that is read, in bytes.
+const MOST_ANSWER: usize = 4096;
+/// How much of the head and of the tail of an input is shown, in bytes.
+const SHOWN: usize = 1500;
+
+/// The terminal that the program was started from, whatever its standard input is.
 pub struct Terminal;
+
+impl Terminal {
+    /// The terminal, if there is one.
+    pub fn open() -> Option<File> {
+        File::options().read(true).write(true).open("/dev/tty").ok()
+    }
+}
 
 impl ApprovalChannel for Terminal {
     fn ask<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Option<PersonAnswer>> {
@@ -14,11 +27,11 @@ impl ApprovalChannel for Terminal {
         Box::pin(async move {
             // Reading a line blocks, and a cancelled run does not wait for it.
             tokio::task::spawn_blocking(move || {
-                let mut stderr = std::io::stderr().lock();
-                stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).ok()?;
-                let mut line = String::new();
-                std::io::stdin().lock().read_line(&mut line).ok().filter(|n| *n > 0)?;
-                Some(answer(&line))
+                let mut terminal = Terminal::open()?;
+                terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush()).ok()?;
+                // Whatever was typed, or pushed into the terminal, before the question could be read answers nothing.
+                rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush).ok()?;
+                Some(answer(&read_line(&mut terminal)?))
             })
             .await
             .ok()
@@ -27,13 +40,45 @@ impl ApprovalChannel for Terminal {
     }
 }
 
+/// One line, byte by byte: nothing behind it is taken from the terminal. `None` at its end.
+fn read_line(terminal: &mut impl Read) -> Option<String> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while line.len() < MOST_ANSWER {
+        if terminal.read(&mut byte).ok()? == 0 {
+            return None;
+        }
+        if byte[0] == b'\n' {
+            break;
+        }
+        line.push(byte[0]);
+    }
+    Some(String::from_utf8_lossy(&line).into_owned())
+}
+
+/// The input as it is shown: whole, or its head and tail with the number of bytes between them, so that a long one cannot
+/// push its own start off the screen.
+fn shown(input: &str) -> String {
+    if input.len() <= 2 * SHOWN {
+        return input.to_owned();
+    }
+    let (mut head, mut tail) = (SHOWN, input.len() - SHOWN);
+    while !input.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !input.is_char_boundary(tail) {
+        tail += 1;
+    }
+    format!("{}\n[... {} bytes are not shown ...]\n{}", &input[..head], tail - head, &input[tail..])
+}
+
 fn prompt(question: &ApprovalQuestion) -> String {
     let input = serde_json::to_string_pretty(question.input.as_ref()).unwrap_or_default();
     format!(
         "\nThe model wants to call {} ({}):\n{}\nRun it this once? [y/N, or N and what to tell the model] ",
         visible(&question.tool),
         question.reason,
-        visible(&input)
+        visible(&shown(&input))
     )
 }
 
@@ -67,6 +112,25 @@ mod tests {
         check("yes but\n", false, "");
         check("n use the test folder\n", false, "use the test folder");
         check("nope\n", false, "");
+    }
+
+    #[test]
+    fn a_long_input_keeps_its_head_and_tail_on_the_screen() {
+        let long = format!("rm -rf{}é;tail", "x".repeat(9000));
+        let text = shown(&long);
+        assert!(
+            text.starts_with("rm -rf") && text.ends_with("é;tail") && text.contains("bytes are not shown"),
+            "{text}"
+        );
+        assert_eq!(shown("short"), "short");
+    }
+
+    #[test]
+    fn only_one_line_is_taken() {
+        let mut input: &[u8] = b"y\nn\n";
+        assert_eq!(read_line(&mut input).as_deref(), Some("y"));
+        assert_eq!(input, b"n\n");
+        assert_eq!(read_line(&mut &b"no end"[..]), None);
     }
 
     #[test]

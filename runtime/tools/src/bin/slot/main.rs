@@ -110,7 +110,7 @@ fn main() -> ExitCode {
 }
 
 fn bad_input(message: &str) -> ExitCode {
-    eprintln!("slot: {message}");
+    print::err(&format!("slot: {message}"));
     ExitCode::from(2)
 }
 
@@ -154,7 +154,9 @@ fn approval(exec: &Exec) -> Arc<dyn ApprovalPolicy> {
         (Approve::Auto, true) => Arc::new(Unattended),
         (Approve::Auto, false) => Arc::new(PassSuggested(NoChannel)),
         (Approve::Deny, _) => Arc::new(DenyAll),
-        (Approve::Ask, _) if std::io::stdin().is_terminal() => Arc::new(AskPerson(Terminal)),
+        (Approve::Ask, _) if std::io::stderr().is_terminal() && Terminal::open().is_some() => {
+            Arc::new(AskPerson(Terminal))
+        }
         (Approve::Ask, _) => Arc::new(NoChannel),
     }
 }

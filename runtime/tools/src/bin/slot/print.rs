@@ -41,11 +41,13 @@ impl Printer {
         }
         match outcome {
             Outcome::Completed { .. } => out("\n"),
-            Outcome::Failed { detail, .. } => eprintln!("slot: {}", visible(detail)),
+            Outcome::Failed { detail, .. } => err(&format!("slot: {}", visible(detail))),
             Outcome::TurnLimit { limit } => {
-                eprintln!("slot: the model was still calling tools after {limit} turns; raise --max-turns to go on");
+                err(&format!(
+                    "slot: the model was still calling tools after {limit} turns; raise --max-turns to go on"
+                ));
             }
-            Outcome::Cancelled => eprintln!("slot: cancelled; every call was answered and nothing is running"),
+            Outcome::Cancelled => err("slot: cancelled; every call was answered and nothing is running"),
         }
     }
 }
@@ -61,7 +63,7 @@ impl EventSink for Printer {
     fn event(&self, event: &Event) {
         if !self.json {
             if let Some(line) = told(&event.kind) {
-                eprintln!("{line}");
+                err(&line);
             }
             return;
         }
@@ -70,6 +72,11 @@ impl EventSink for Printer {
             out(&format!("{line}\n"));
         }
     }
+}
+
+/// Writes a line to standard error, with the same patience.
+pub fn err(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
 /// What a person is told of an event as it happens; the model's own words come by another way.
