@@ -102,6 +102,11 @@ pub(crate) fn turn(body: Encoded, plan: &Plan, shape: &Shape<'_>) -> Rendered {
     if own_head {
         out.writes.push(Write { wire: 0..head_len, body: 0..0 });
     }
+    if writes.is_empty() && !ends_badly && transfer == Transfer::Chunked {
+        // Nothing carries the end of an empty body but the head.
+        out.wire.extend_from_slice(b"0\r\n\r\n");
+        out.writes[0].wire.end = out.wire.len();
+    }
     let last = writes.len().saturating_sub(1);
     for (index, range) in writes.into_iter().enumerate() {
         // The last chunk goes out with the end of the body, so that a body of one write is one write.
@@ -252,6 +257,18 @@ mod tests {
     fn coalesced_is_one_write_of_everything() {
         check(true, Delivery::Coalesced, Shape::default(), &[&format!("{CHUNKED}5\r\na\n\nb\n\r\n0\r\n\r\n")]);
         check(false, Delivery::Coalesced, Shape::default(), &[&format!("{LENGTH}a\n\nb\n")]);
+    }
+
+    #[test]
+    fn an_empty_body_ends_as_well() {
+        for delivery in [Delivery::Frames, Delivery::Coalesced] {
+            let body = Encoded { stream: true, ..Encoded::default() };
+            let plan = Plan::new(&body, delivery, &[], 0, 0);
+            let shape = Shape { one_write: delivery == Delivery::Coalesced, ..Shape::default() };
+            let rendered = turn(body, &plan, &shape);
+            assert_eq!(rendered.writes, [Write { wire: 0..rendered.wire.len(), body: 0..0 }]);
+            assert_eq!(rendered.wire, format!("{CHUNKED}0\r\n\r\n"));
+        }
     }
 
     #[test]
