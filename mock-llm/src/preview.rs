@@ -73,8 +73,11 @@ mod tests {
     use super::*;
     use crate::load::Problem;
 
+    /// The turn, the attempt, the count of writes, and the stop.
+    type Seen<'a> = (usize, Option<usize>, usize, Option<(usize, &'a str)>);
+
     #[track_caller]
-    fn check(script: &str, dialect: Dialect, expect: &[(usize, Option<usize>, usize, Option<(usize, &str)>)]) {
+    fn check(script: &str, dialect: Dialect, expect: &[Seen<'_>]) {
         let script = Script::from_toml(script, "s.toml").unwrap();
         assert_eq!(script.problems(), Vec::<Problem>::new());
         let previews = preview(&script, dialect).unwrap();
@@ -103,7 +106,8 @@ mod tests {
 
     #[test]
     fn operations_have_tools_of_their_own_names() {
-        let script = "[[turn]]\n[[turn.call]]\nid = 'c1'\nop = 'READ'\nwith = { path = '$WORKSPACE/a' }\n[[turn]]\nsay = 'x'\n";
+        let script =
+            "[[turn]]\n[[turn.call]]\nid = 'c1'\nop = 'READ'\nwith = { path = '$WORKSPACE/a' }\n[[turn]]\nsay = 'x'\n";
         for dialect in Dialect::ALL {
             let previews = preview(&Script::from_toml(script, "s.toml").unwrap(), dialect).unwrap();
             let wire = previews[0].writes.concat();

@@ -202,7 +202,7 @@ where
             Ok(None) => {}
             Ok(Some(ending)) => return ending,
             Err(cause) => {
-                let (request, cause) = (answer.request, cause.clone());
+                let request = answer.request;
                 engine.note(connection, || Event::ClientGone { request, cause: cause.clone() });
                 return Ending::Close(cause);
             }

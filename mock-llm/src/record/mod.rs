@@ -185,7 +185,8 @@ impl Recorder {
         let idle = link.idle;
         // An upstream may answer, and close, before it has read everything; so it is read from whatever happens here.
         let asked = self.upstream.request(incoming);
-        let _ = within(idle, async { upstream.write_all(&asked).await.is_ok() && upstream.flush().await.is_ok() }).await;
+        let _ =
+            within(idle, async { upstream.write_all(&asked).await.is_ok() && upstream.flush().await.is_ok() }).await;
         let mut response = Response::new(incoming.method == "HEAD");
         let mut buffer = vec![0; LONGEST_WRITE];
         let end = loop {

@@ -1,7 +1,7 @@
 //! A response as it arrives from upstream: where its head and its body end, and what of it goes on the tape.
 
 use super::secrets::{Secrets, fields, kept};
-use crate::http::chunked_end;
+use crate::http::{chunk_ranges, chunked_end};
 use crate::tape::taped;
 
 /// Longest response that is recorded, in bytes.
@@ -113,9 +113,23 @@ impl Response {
         false
     }
 
+    /// Covers what is spread over several chunks.
+    fn cover_chunks(&mut self, secrets: &Secrets) {
+        let ranges = chunk_ranges(&self.bytes[self.at..]);
+        let places: Vec<usize> = ranges.into_iter().flatten().map(|place| place + self.at).collect();
+        let mut data: Vec<u8> = places.iter().map(|place| self.bytes[*place]).collect();
+        secrets.cover(&mut data);
+        for (place, byte) in places.into_iter().zip(data) {
+            self.bytes[place] = byte;
+        }
+    }
+
     /// The writes as they go on the tape. Where the head loses fields it is one write, with what came with its end.
     pub(super) fn writes(mut self, secrets: &Secrets) -> Vec<String> {
         secrets.cover(&mut self.bytes);
+        if let Some(Framing::Chunked(_)) = self.framing {
+            self.cover_chunks(secrets);
+        }
         // A head that is not complete is looked at as one all the same.
         let heads = if self.framing.is_some() { self.at } else { self.bytes.len() };
         let head = kept(&self.bytes[..heads]);
@@ -173,10 +187,11 @@ mod tests {
     fn chunks_end_with_their_trailers() {
         let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
         let taped = r"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+        check(&[head, "1\r\na\r\n0\r\n", "\r\n"], &[More, More, Complete], &[taped, r"1\r\na\r\n0\r\n", r"\r\n"]);
         check(
-            &[head, "1\r\na\r\n0\r\n", "\r\n"],
+            &[head, "3\r\n123\r\n", "5\r\n45678\r\n0\r\n\r\n"],
             &[More, More, Complete],
-            &[taped, r"1\r\na\r\n0\r\n", r"\r\n"],
+            &[taped, r"3\r\n***\r\n", r"5\r\n*****\r\n0\r\n\r\n"],
         );
         check(&[head, "zz\r\n"], &[More, More], &[taped, r"zz\r\n"]);
     }

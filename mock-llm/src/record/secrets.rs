@@ -31,7 +31,8 @@ impl Secrets {
     /// The secrets in a request head: whole values, and their words, so that the key of `Bearer KEY` is one.
     pub(super) fn of(head: &[u8]) -> Secrets {
         let mut all: Vec<Vec<u8>> = Vec::new();
-        for (_, value) in fields(head).filter(|(name, _)| SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret))) {
+        for (_, value) in fields(head).filter(|(name, _)| SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret)))
+        {
             let words = value.split(|byte| matches!(byte, b' ' | b';' | b'='));
             all.extend(words.chain([value]).filter(|word| word.len() >= SHORTEST).map(<[u8]>::to_vec));
         }
@@ -80,7 +81,8 @@ mod tests {
 
     #[test]
     fn keys_are_covered_wherever_they_come_back() {
-        let head = "POST / HTTP/1.1\r\nAuthorization: Bearer sk-12345678\r\nX-Api-Key:abcdefgh\r\nhost: sk-12345678\r\n\r\n";
+        let head =
+            "POST / HTTP/1.1\r\nAuthorization: Bearer sk-12345678\r\nX-Api-Key:abcdefgh\r\nhost: sk-12345678\r\n\r\n";
         check(head, "no sk-12345678, no abcdefgh, sk-12345678", "no ***********, no ********, ***********");
         check(head, "Bearer sk-12345678", "******************");
         check("GET / HTTP/1.1\r\ncookie: a=0123456789; b=x\r\n\r\n", "x 0123456789", "x **********");

@@ -34,7 +34,9 @@ pub struct Upstream {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
     /// TLS would be needed.
-    #[error("TLS is not spoken here; put something in front of the provider that takes it off, and give its http:// URL")]
+    #[error(
+        "TLS is not spoken here; put something in front of the provider that takes it off, and give its http:// URL"
+    )]
     Tls,
     /// No URL of a server.
     #[error("{0} is no URL of a server; give one such as http://127.0.0.1:8000/v1")]
@@ -136,10 +138,13 @@ mod tests {
     fn what_is_none_is_told_why() {
         check(
             "https://api.example.com/v1",
-            Err("TLS is not spoken here; put something in front of the provider that takes it off, and give its http:// \
-                 URL"),
+            Err(
+                "TLS is not spoken here; put something in front of the provider that takes it off, and give its http:// \
+                 URL",
+            ),
         );
-        for url in ["ftp://x", "x", "http://", "http://x:0", "http://x:99999", "http://x:", "http://u@x", "http://x/?k=v"]
+        for url in
+            ["ftp://x", "x", "http://", "http://x:0", "http://x:99999", "http://x:", "http://u@x", "http://x/?k=v"]
         {
             let expect = format!("{url:?} is no URL of a server; give one such as http://127.0.0.1:8000/v1");
             check(url, Err(&expect));

@@ -34,8 +34,9 @@ fn digest(text: &str) -> String {
     if text.is_empty() {
         return String::new();
     }
-    let hash =
-        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     format!(" {hash:016x}")
 }
 

@@ -64,8 +64,9 @@ impl Playback {
     fn nearest(&self, method: &str, path: &str, history: &[String]) -> String {
         let same = |track: &Track| track.exchange.history.iter().zip(history).take_while(|(a, b)| a == b).count();
         let route = self.tracks.iter().enumerate().filter(|(_, track)| track.is_route(method, path));
-        // Of equally near ones the first.
-        let near = route.rev().max_by_key(|(_, track)| same(track));
+        // Of equally near ones the first that goes on.
+        let goes_on = |track: &Track| track.exchange.history.len() > same(track);
+        let near = route.rev().max_by_key(|(_, track)| (same(track), goes_on(track)));
         let Some((at, track)) = near else { return format!("nothing was taped of {method} {path}") };
         let place = same(track);
         let entry = |history: &[String]| history.get(place).map_or("its end".to_owned(), |entry| format!("`{entry}`"));
