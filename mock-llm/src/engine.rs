@@ -2,17 +2,20 @@
 //!
 //! No I/O happens here and no lock is held across an await; the connection asks, and writes what it is given.
 
+use crate::again::Again;
 use crate::binding::{self, Binding, Bound, Folders, UnboundOp};
-use crate::dialect::{Dialect, Form, Parsed};
-use crate::fault::{self, Break, Fault};
+use crate::dialect::{Dialect, Parsed};
+use crate::fault::Fault;
 use crate::http::{Incoming, Rendered, Shape, response};
 use crate::journal::{Event, Journal, JournalMode, Kind, Raw, RequestRecord};
 use crate::judge::{self, Objection, Prompt};
 use crate::plan::Plan;
+use crate::render::{Key, make, problem};
 use crate::report::Report;
 use crate::script::{Delivery, End, Op, Script, Turn};
 use crate::side::SideTraffic;
 use crate::state::{self, Answered, State, Step};
+use crate::tape::{Playback, Tape, history::history};
 use crate::turn::ModelTurn;
 use serde_json::json;
 use slot_oracles::trace::{ServedCall, ServedTurn, WireRequest};
@@ -51,6 +54,8 @@ pub(crate) struct Answer {
 
 pub(crate) struct Engine {
     config: Config,
+    /// The tape that is played in place of a script.
+    tape: Option<Mutex<Playback>>,
     progress: Mutex<Progress>,
     /// How many requests of the conversation have arrived.
     arrived: watch::Sender<usize>,
@@ -64,6 +69,7 @@ struct Progress {
     steps: Vec<Step>,
     bound: Option<Bound>,
     rendered: BTreeMap<Key, Ready>,
+    again: Again,
     journal: Journal,
     connections: u64,
     requests: u64,
@@ -80,6 +86,7 @@ impl Engine {
             script,
             bound: None,
             rendered: BTreeMap::new(),
+            again: Again::default(),
             journal: Journal::new(config.journal),
             connections: 0,
             requests: 0,
@@ -90,10 +97,17 @@ impl Engine {
         };
         Engine {
             config,
+            tape: None,
             progress: Mutex::new(progress),
             arrived: watch::Sender::new(0),
             gates: watch::Sender::new(BTreeSet::new()),
         }
+    }
+
+    /// Plays a tape in place of a script.
+    pub(crate) fn of_tape(tape: Tape, config: Config) -> Engine {
+        let tape = Some(Mutex::new(Playback::new(tape)));
+        Engine { tape, ..Engine::new(Script::default(), config) }
     }
 
     /// A panic elsewhere while the lock was held leaves the state readable, and a report of it is worth having.
@@ -109,15 +123,29 @@ impl Engine {
         connection
     }
 
-    pub(crate) fn note(&self, connection: u64, event: Event) {
-        self.lock().journal.push(connection, event);
+    /// Puts an event into the journal. It is only made when somebody keeps it.
+    pub(crate) fn note(&self, connection: u64, event: impl FnOnce() -> Event) {
+        if self.config.journal != JournalMode::Off {
+            self.lock().journal.push(connection, event());
+        }
     }
 
     /// Answers a request.
     pub(crate) fn respond(&self, connection: u64, incoming: &Incoming) -> Answer {
+        if self.config.journal == JournalMode::Off
+            && let Some(answer) = self.again(incoming)
+        {
+            return answer;
+        }
         let path = incoming.path.split('?').next().unwrap_or_default();
         let with_body = incoming.method != "HEAD";
         let dialect = Dialect::of_path(path).filter(|_| incoming.method == "POST");
+        if let Some(tape) = &self.tape {
+            let mut tape = tape.lock().unwrap_or_else(PoisonError::into_inner);
+            if dialect.is_some() || tape.knows(&incoming.method, path) {
+                return self.replay(&mut tape, connection, incoming, path, dialect);
+            }
+        }
         let Some(dialect) = dialect else {
             let (kind, rendered) = match self.probe(&incoming.method, path) {
                 Some(body) => (Kind::Probe, response::document(200, body.into_bytes(), &[], with_body)),
@@ -134,6 +162,57 @@ impl Engine {
                 self.lock().answer(connection, incoming, Kind::Malformed { problem }, Vec::new(), rendered.into(), None)
             }
         }
+    }
+
+    /// The answer to a request that is, byte for byte, one that was answered before. Nothing is read or judged anew, so
+    /// this is only for an engine whose journal would forget the judgement anyway.
+    fn again(&self, incoming: &Incoming) -> Option<Answer> {
+        let mut progress = self.lock();
+        let (turn, rendered) = progress.again.find(incoming)?;
+        progress.steps[turn].said.times += 1;
+        progress.conversation += 1;
+        let arrived = progress.conversation;
+        let request = progress.requests;
+        progress.requests += 1;
+        let gate = progress.script.turns[turn].gate.clone();
+        drop(progress);
+        self.arrived.send_replace(arrived);
+        Some(Answer { request, rendered, gate })
+    }
+
+    /// Answers from the tape. What is no request of a dialect is told apart by its route alone.
+    fn replay(
+        &self,
+        tape: &mut Playback,
+        connection: u64,
+        incoming: &Incoming,
+        path: &str,
+        dialect: Option<Dialect>,
+    ) -> Answer {
+        let parsed = dialect.and_then(|dialect| dialect.parse(&incoming.body).ok());
+        let asked = parsed.as_ref().map(history).unwrap_or_default();
+        let found = tape.answer(&incoming.method, path, &asked);
+        let mut progress = self.lock();
+        let parsed = parsed.map(|parsed| {
+            let index = progress.conversation;
+            progress.conversation += 1;
+            WireRequest { index, ..parsed.request }
+        });
+        let arrived = progress.conversation;
+        let (kind, rendered) = match (found, parsed) {
+            (Ok(rendered), Some(parsed)) => (Kind::Conversation { parsed }, rendered),
+            (Ok(rendered), None) => (Kind::Probe, rendered),
+            (Err(reason), parsed) => {
+                let parsed = parsed.unwrap_or_default();
+                progress.report.unexpected.push(format!("request {}: {reason}", parsed.index));
+                let rendered = problem(dialect.unwrap_or(Dialect::Chat), "mock_unexpected", &reason);
+                (Kind::Unexpected { parsed, reason }, rendered.into())
+            }
+        };
+        let answer = progress.answer(connection, incoming, kind, Vec::new(), rendered, None);
+        drop(progress);
+        self.arrived.send_replace(arrived);
+        answer
     }
 
     /// The routes that no dialect owns.
@@ -226,8 +305,14 @@ impl Engine {
                 if attempt.is_some() {
                     step.failed += 1;
                 } else {
-                    step.answered = Some(Answered { raw: prompt.items, calls: parsed.request.calls().count() });
+                    let answered = Answered { raw: prompt.items, calls: parsed.request.calls().count() };
+                    let moved = step.answered.as_ref() != Some(&answered);
+                    step.answered = Some(answered);
                     step.said.times += 1;
+                    if moved {
+                        progress.again.forget();
+                    }
+                    progress.again.keep(incoming, turn, &rendered);
                 }
                 parsed.request.turn = Some(turn);
                 let kind = Kind::Conversation { parsed: parsed.request };
@@ -265,6 +350,7 @@ impl Engine {
         progress.script.turns.push(turn);
         // Operations of the new turn are bound at the next request.
         progress.bound = None;
+        progress.again.forget();
     }
 
     pub(crate) fn journal(&self) -> Journal {
@@ -287,6 +373,7 @@ impl Engine {
     }
 
     pub(crate) fn report(&self) -> Report {
+        let tape = self.tape.as_ref().map(|tape| tape.lock().unwrap_or_else(PoisonError::into_inner));
         let progress = self.lock();
         let unserved = progress.steps.iter().enumerate().filter(|(_, step)| step.said.times == 0);
         let unbound = progress.bound.as_ref().map(|bound| bound.unbound.clone()).unwrap_or_default();
@@ -296,6 +383,7 @@ impl Engine {
                     0 => state::describe(&progress.steps, index),
                     failed => format!("{}, after {failed} failing attempts", state::describe(&progress.steps, index)),
                 })
+                .chain(tape.iter().flat_map(|tape| tape.unserved()))
                 .collect(),
             unbound,
             ..progress.report.clone()
@@ -306,7 +394,7 @@ impl Engine {
 /// A turn as it is known before anything is bound.
 fn step(index: usize, turn: &Turn) -> Step {
     let calls = turn.calls.iter().map(|call| ServedCall {
-        id: call.id.clone(),
+        id: call.wire_id().to_owned(),
         name: call.tool.clone().or(call.op.map(|op| op.to_string())).unwrap_or_default(),
         arguments: call.raw.clone().unwrap_or_default(),
     });
@@ -322,16 +410,6 @@ struct Served {
     turn: usize,
     attempt: Option<usize>,
     missing: Vec<String>,
-}
-
-/// What a rendered response depends on.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    turn: usize,
-    attempt: Option<usize>,
-    dialect: Dialect,
-    form: Form,
-    old: bool,
 }
 
 impl Progress {
@@ -350,6 +428,7 @@ impl Progress {
         }
         self.journal.push(connection, Event::Bound { bound: bound.clone() });
         self.bound = Some(bound);
+        self.again.forget();
     }
 
     /// The response of a turn or of one of its failing attempts. Made once, then served from memory.
@@ -410,66 +489,6 @@ impl Progress {
         let gate = turn.and_then(|turn| self.script.turns[turn].gate.clone());
         Answer { request, rendered, gate }
     }
-}
-
-/// A response as it is made.
-struct Made {
-    rendered: Rendered,
-    missing: Vec<String>,
-    /// Whether the terminal signal is in what is sent.
-    terminal: bool,
-}
-
-/// Encodes a turn, lets its fault loose on it, plans its writes and renders it.
-fn make(turn: &Turn, model: &ModelTurn, fault: &Fault, key: &Key, seed: u64) -> Made {
-    if let Some(status) = fault.status {
-        let message = fault.message.as_deref().unwrap_or("the mock answers with an error, as its script has it");
-        let fields: Vec<(&str, &str)> = fault.retry_after.iter().map(|after| ("retry-after", after.as_str())).collect();
-        let body = key.dialect.error(status, error_kind(status), message);
-        let rendered = response::document(status, body, &fields, true);
-        return Made { rendered, missing: Vec::new(), terminal: false };
-    }
-    let mut faulted = fault::apply(key.dialect.encode(model, &key.form), fault, key.dialect, seed, key.turn);
-    if turn.end == End::Disconnect && faulted.broken.is_none() {
-        // A stream ends without its last chunk; a document ends half way, since its length would be kept otherwise.
-        let len = faulted.body.bytes.len();
-        faulted.broken = Some((if faulted.body.stream { len } else { len / 2 }, Break::Close));
-    }
-    let terminal = faulted.is_terminal();
-    let delivery = if faulted.own_writes { Delivery::Frames } else { turn.delivery };
-    let mut plan = Plan::new(&faulted.body, delivery, &turn.cut, seed, key.turn);
-    if let Some((place, _)) = faulted.broken {
-        plan.split_at(place);
-    }
-    // Anchors are written for streams; a document need not hold them.
-    let lost =
-        plan.missing.iter().filter(|_| faulted.body.stream).map(|at| format!("cut {at}: the body lacks its anchor"));
-    let missing = faulted.missing.iter().cloned().chain(lost).collect();
-    let shape = Shape {
-        one_write: turn.delivery == Delivery::Coalesced,
-        old: key.old,
-        broken: faulted.broken,
-        until: fault.until.as_deref(),
-        length: fault.length,
-        gzip: fault.gzip,
-        content_type: fault.content_type.as_deref(),
-    };
-    Made { rendered: response::turn(faulted.body, &plan, &shape), missing, terminal }
-}
-
-/// What OpenAI calls an error of this status.
-fn error_kind(status: u16) -> &'static str {
-    match status {
-        400..=428 | 430..=499 => "invalid_request_error",
-        429 => "rate_limit_exceeded",
-        _ => "server_error",
-    }
-}
-
-/// A refusal of the mock's own. Clients retry a plain 500 several times with pauses; the field asks them not to, since
-/// the answer will not change.
-fn problem(dialect: Dialect, kind: &str, message: &str) -> Rendered {
-    response::document(500, dialect.error(500, kind, message), &[("x-should-retry", "false")], true)
 }
 
 fn no_route(method: &str, path: &str) -> Vec<u8> {

@@ -5,28 +5,37 @@
 //! ([`corrupt`]), a [`dialect`] turns it into bytes, a [`plan`] groups the bytes into writes, and `server` writes
 //! them; the [`journal`] remembers everything, and the [`judge`] has its say on every request.
 //!
+//! A real session can stand in for a script: a [`record`]er puts it on a [`tape`]. A [`preview`] shows a script's bytes to a
+//! person.
+//!
 //! The way in is [`MockLlm`]; in a Rust test three lines are enough, see [`MockLlm::start`].
 
 pub mod binding;
 pub mod corrupt;
 pub mod dialect;
+pub mod escape;
 pub mod fault;
 pub mod journal;
 pub mod judge;
 pub mod load;
+pub mod markers;
 pub mod plan;
+pub mod preview;
 pub mod prng;
+pub mod record;
 pub mod report;
 pub mod script;
 pub mod side;
+pub mod tape;
 pub mod testing;
 pub mod turn;
 
+mod again;
 mod engine;
 mod fragment;
 mod http;
-mod markers;
 mod mock;
+mod render;
 mod server;
 mod sse;
 mod state;
@@ -36,8 +45,10 @@ pub use engine::Config;
 pub use journal::{Journal, JournalMode};
 pub use load::ScriptError;
 pub use mock::{MockLlm, WaitError};
+pub use record::{Recorded, Recorder, Upstream};
 pub use report::Report;
 pub use script::Script;
 pub use server::Listening;
 pub use side::SideTraffic;
+pub use tape::Tape;
 pub use testing::{Reply, TestMock};

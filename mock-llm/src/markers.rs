@@ -5,7 +5,7 @@ const MARKER: &str = "\"cache_control\"";
 
 /// `json` without its `cache_control` members. Everything else keeps its bytes; text without a marker is returned as
 /// it is.
-pub(crate) fn without_markers(json: &str) -> String {
+pub fn without_markers(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json;
     while let Some(at) = marker(rest) {

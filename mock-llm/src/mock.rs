@@ -6,6 +6,7 @@ use crate::journal::Journal;
 use crate::report::Report;
 use crate::script::{Script, Turn};
 use crate::server::{self, Link, Listening};
+use crate::tape::Tape;
 use slot_oracles::trace::{ServedTurn, WireRequest, WireTrace};
 use std::fmt;
 use std::future::Future;
@@ -44,6 +45,12 @@ impl MockLlm {
         MockLlm { engine: Arc::new(Engine::new(script, config)) }
     }
 
+    /// Plays a recorded session. What the journal calls a body is all that goes over the wire then, and the reports name
+    /// exchanges in place of turns. No request is judged.
+    pub fn replay(tape: Tape, config: Config) -> MockLlm {
+        MockLlm { engine: Arc::new(Engine::of_tape(tape, config)) }
+    }
+
     /// Serves one connection until it ends. It starts no timer, so a paused clock stays where it is.
     pub fn serve_io<IO>(&self, io: IO) -> impl Future<Output = ()> + Send + 'static
     where
@@ -58,7 +65,8 @@ impl MockLlm {
     ///
     /// When the address cannot be bound.
     pub async fn listen(&self, addr: SocketAddr) -> io::Result<Listening> {
-        Listening::bind(self.engine.clone(), addr).await
+        let engine = self.engine.clone();
+        Listening::bind(addr, move |stream, stopped| server::serve(engine.clone(), stream, Link::tcp(stopped))).await
     }
 
     /// Opens a gate, for good. A turn that names it is answered, now or when it is asked for.

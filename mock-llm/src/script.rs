@@ -68,6 +68,9 @@ pub struct Turn {
 pub struct Call {
     /// The call id, unique in the script. Must be given: checks speak of calls by it.
     pub id: String,
+    /// The id that is sent, where it is to be another one: the same for two calls, the one of an earlier turn, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_id: Option<String>,
     /// An abstract operation, bound to a tool at the first `tools[]` the agent sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<Op>,
@@ -75,7 +78,7 @@ pub struct Call {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The arguments: for an `op` in the operation's own field names, for a `tool` as the tool takes them. `$WORKSPACE`,
-    /// `$OUTSIDE` and `$HOME` in string values stand for the run's folders.
+    /// `$OUTSIDE` and `$HOME` in string values stand for the run's folders, and `$FILL(n)` for so many letters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<Map<String, Value>>,
     /// The argument text itself, for text that is no JSON object; sent as it stands.
@@ -84,6 +87,13 @@ pub struct Call {
     /// Corruptions of the bound, serialised argument text, applied in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mangle: Vec<Mangle>,
+}
+
+impl Call {
+    /// The id that goes on the wire.
+    pub fn wire_id(&self) -> &str {
+        self.sent_id.as_deref().unwrap_or(&self.id)
+    }
 }
 
 /// An abstract operation. The fields are the ones a script uses in `with`.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -22,6 +23,8 @@ const IDLE: Duration = Duration::from_secs(600);
 const LINGER: Duration = Duration::from_secs(1);
 /// How long responses under way may take after a stop was asked for.
 const STOP: Duration = Duration::from_secs(5);
+/// Between two comments of a response that sends nothing else.
+const COMMENT_PAUSE: Duration = Duration::from_secs(10);
 
 /// A TCP listener that serves a script. Dropping it ends every connection at once.
 #[derive(Debug)]
@@ -32,11 +35,16 @@ pub struct Listening {
 }
 
 impl Listening {
-    pub(crate) async fn bind(engine: Arc<Engine>, addr: SocketAddr) -> io::Result<Listening> {
+    /// Listens on `addr`, and hands every connection to `handle`, with a signal that it should end.
+    pub(crate) async fn bind<H, F>(addr: SocketAddr, handle: H) -> io::Result<Listening>
+    where
+        H: Fn(TcpStream, watch::Receiver<bool>) -> F + Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(accept(engine, listener, stopped));
+        let task = tokio::spawn(accept(listener, stopped, handle));
         Ok(Listening { addr, stop, task })
     }
 
@@ -65,7 +73,11 @@ impl Drop for Listening {
     }
 }
 
-async fn accept(engine: Arc<Engine>, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
+async fn accept<H, F>(listener: TcpListener, mut stopped: watch::Receiver<bool>, handle: H)
+where
+    H: Fn(TcpStream, watch::Receiver<bool>) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
     let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let mut open = JoinSet::new();
     loop {
@@ -83,24 +95,27 @@ async fn accept(engine: Arc<Engine>, listener: TcpListener, mut stopped: watch::
             tokio::task::yield_now().await;
             continue;
         };
-        let (engine, stopped) = (engine.clone(), stopped.clone());
+        // Without it each small write waits for the client's acknowledgement: 40 ms in place of 40 us.
+        let _ = stream.set_nodelay(true);
+        let served = handle(stream, stopped.clone());
         open.spawn(async move {
-            // Without it each small write waits for the client's acknowledgement: 40 ms in place of 40 us.
-            let _ = stream.set_nodelay(true);
-            tcp(engine, stream, stopped).await;
+            served.await;
             drop(slot);
         });
     }
     while open.join_next().await.is_some() {}
 }
 
-async fn tcp(engine: Arc<Engine>, stream: TcpStream, stopped: watch::Receiver<bool>) {
-    let reset = |stream: &TcpStream| {
-        // Closing with nothing to linger for sends a reset.
-        let _ = stream.set_zero_linger();
-    };
-    let link = Link { idle: Some(IDLE), stopped: Some(stopped), reset };
-    serve(engine, stream, link).await;
+impl Link<TcpStream> {
+    /// A TCP connection that a listener accepted.
+    pub(crate) fn tcp(stopped: watch::Receiver<bool>) -> Link<TcpStream> {
+        let reset = |stream: &TcpStream| {
+            // Closing with nothing to linger for sends a reset.
+            let _ = stream.set_zero_linger();
+        };
+        let yields = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
+        Link { idle: Some(IDLE), stopped: Some(stopped), reset, yields }
+    }
 }
 
 /// What a connection can do beside carrying bytes.
@@ -111,15 +126,18 @@ pub(crate) struct Link<IO> {
     pub stopped: Option<watch::Receiver<bool>>,
     /// Makes the coming end of the connection a reset.
     pub reset: fn(&IO),
+    /// Whether the reader gets its turn between two writes, so that it sees the one before the other. On TCP only where
+    /// this thread may be the reader's as well; elsewhere it would cost a look at the poller for each frame.
+    pub yields: bool,
 }
 
 impl<IO> Link<IO> {
     /// A stream without timers or resets.
     pub(crate) fn plain() -> Link<IO> {
-        Link { idle: None, stopped: None, reset: |_| {} }
+        Link { idle: None, stopped: None, reset: |_| {}, yields: true }
     }
 
-    async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         match &mut self.stopped {
             Some(stopped) => {
                 // An error means that the listener is gone, which ends its connections as well.
@@ -156,7 +174,7 @@ where
         }
     };
     drop(io);
-    engine.note(connection, Event::Closed { cause });
+    engine.note(connection, || Event::Closed { cause });
 }
 
 /// Answers request after request.
@@ -184,7 +202,8 @@ where
             Ok(None) => {}
             Ok(Some(ending)) => return ending,
             Err(cause) => {
-                engine.note(connection, Event::ClientGone { request: answer.request, cause: cause.clone() });
+                let request = answer.request;
+                engine.note(connection, || Event::ClientGone { request, cause: cause.clone() });
                 return Ending::Close(cause);
             }
         }
@@ -222,14 +241,13 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
                 return Ok(Some(ending));
             }
             if let Some(piece) = out.writes.get(index) {
-                if index > 0 {
-                    // Gives the reader its turn, so that in one process it sees this write before the next.
+                if index > 0 && self.link.yields {
                     tokio::task::yield_now().await;
                 }
                 self.write(out, piece).await.map_err(|error| error.to_string())?;
             }
         }
-        self.note(Event::Done { request: self.request });
+        self.note(|| Event::Done { request: self.request });
         Ok(None)
     }
 
@@ -237,7 +255,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
         self.io.write_all(&out.wire[piece.wire.clone()]).await?;
         self.io.flush().await?;
         let (offset, len, wire) = (piece.body.start, piece.body.len(), piece.wire.len());
-        self.note(Event::Wrote { request: self.request, offset, len, wire });
+        self.note(|| Event::Wrote { request: self.request, offset, len, wire });
         Ok(())
     }
 
@@ -245,10 +263,11 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
     async fn stop(&mut self, stop: &Stop) -> Result<Option<Ending>, String> {
         let how = match stop {
             Stop::Stall(_) => "stall",
+            Stop::Repeat(_) => "comments",
             Stop::Close => "close",
             Stop::Reset => "reset",
         };
-        self.note(Event::Broke { request: self.request, how });
+        self.note(|| Event::Broke { request: self.request, how });
         match stop {
             Stop::Stall(Some(gate)) => {
                 self.hold(gate).await?;
@@ -258,6 +277,15 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
                 () = self.reader.gone(self.io) => Err("the client closed while its response stalled".to_owned()),
                 () = self.link.stop() => Ok(Some(Ending::Close("the server stops".to_owned()))),
             },
+            Stop::Repeat(bytes) => loop {
+                tokio::select! {
+                    () = self.reader.gone(self.io) => return Err("the client closed while it got comments".to_owned()),
+                    () = self.link.stop() => return Ok(Some(Ending::Close("the server stops".to_owned()))),
+                    () = tokio::time::sleep(COMMENT_PAUSE) => {}
+                }
+                self.io.write_all(bytes.as_bytes()).await.map_err(|error| error.to_string())?;
+                self.io.flush().await.map_err(|error| error.to_string())?;
+            },
             Stop::Close => Ok(Some(Ending::Close("the script closes".to_owned()))),
             Stop::Reset => Ok(Some(Ending::Reset)),
         }
@@ -265,18 +293,18 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Reply<'_, IO> {
 
     /// Waits for a gate, while watching for the client to leave.
     async fn hold(&mut self, gate: &str) -> Result<(), String> {
-        self.note(Event::Held { gate: gate.to_owned() });
+        self.note(|| Event::Held { gate: gate.to_owned() });
         tokio::select! {
             biased;
             () = self.engine.gate(gate) => {}
             () = self.reader.gone(self.io) => return Err("the client closed while its response was held".to_owned()),
             () = self.link.stop() => return Err("the server stops".to_owned()),
         }
-        self.note(Event::Released { gate: gate.to_owned() });
+        self.note(|| Event::Released { gate: gate.to_owned() });
         Ok(())
     }
 
-    fn note(&self, event: Event) {
+    fn note(&self, event: impl FnOnce() -> Event) {
         self.engine.note(self.connection, event);
     }
 }
@@ -287,7 +315,13 @@ where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
     let ReadError::Refused { status, problem } = error else { return error.to_string() };
-    engine.note(connection, Event::Refused { status, problem: problem.to_owned() });
+    engine.note(connection, || Event::Refused { status, problem: problem.to_owned() });
+    turn_away(io, status, problem).await;
+    problem.to_owned()
+}
+
+/// Answers what is no request, and ends the connection.
+pub(crate) async fn turn_away<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO, status: u16, problem: &str) {
     let body = serde_json::json!({"error": {"message": problem, "type": "bad_http"}}).to_string().into_bytes();
     let rendered = response::document(status, body, &[("connection", "close")], true);
     if io.write_all(&rendered.wire).await.is_ok() && io.shutdown().await.is_ok() {
@@ -295,12 +329,30 @@ where
         let mut sink = vec![0; 16 << 10];
         let _ = tokio::time::timeout(LINGER, async { while matches!(io.read(&mut sink).await, Ok(1..)) {} }).await;
     }
-    problem.to_owned()
 }
 
-async fn within<F: Future>(limit: Option<Duration>, future: F) -> Option<F::Output> {
+/// What a future gives within a limit.
+pub(crate) async fn within<F: Future>(limit: Option<Duration>, future: F) -> Option<F::Output> {
     match limit {
         Some(limit) => tokio::time::timeout(limit, future).await.ok(),
         None => Some(future.await),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc;
+
+    #[tokio::test]
+    async fn an_accepted_connection_sends_small_writes_at_once() {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let handle = move |stream: TcpStream, _| {
+            let tell = tell.clone();
+            async move { tell.send(stream.nodelay().unwrap()).unwrap() }
+        };
+        let listening = Listening::bind(([127, 0, 0, 1], 0).into(), handle).await.unwrap();
+        let _client = TcpStream::connect(listening.addr()).await.unwrap();
+        assert_eq!(told.recv().await, Some(true), "TCP_NODELAY");
     }
 }

@@ -35,7 +35,11 @@ impl ModelTurn {
     pub fn new(index: usize, turn: &Turn, bound: &Bound, folders: &Folders) -> Result<ModelTurn, UnboundOp> {
         let calls = turn.calls.iter().map(|call| {
             let (name, arguments) = bound.call(call, folders)?;
-            Ok(ServedCall { id: call.id.clone(), name, arguments: corrupt::mangle_all(arguments, &call.mangle) })
+            Ok(ServedCall {
+                id: call.wire_id().to_owned(),
+                name,
+                arguments: corrupt::mangle_all(arguments, &call.mangle),
+            })
         });
         Ok(ModelTurn {
             index,

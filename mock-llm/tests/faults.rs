@@ -54,6 +54,14 @@ async fn a_reset_breaks_the_connection_after_what_was_sent() {
 }
 
 #[tokio::test]
+async fn a_reset_may_come_before_the_head() {
+    let mock = under(json!({"then": "reset", "before_head": true}));
+    let (read, end) = over_tcp(&mock).await;
+    assert_eq!((read.as_slice(), end), (&b""[..], Some(std::io::ErrorKind::ConnectionReset)));
+    assert!(!mock.served()[0].terminal);
+}
+
+#[tokio::test]
 async fn a_close_ends_the_connection_without_the_last_chunk() {
     let mock = under(json!({"then": "close", "at": {"after": "[DONE]"}}));
     let (read, end) = over_tcp(&mock).await;

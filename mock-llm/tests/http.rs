@@ -5,7 +5,7 @@
 mod support;
 
 use mock_llm::script::{Delivery, End};
-use mock_llm::{Config, MockLlm, Script, SideTraffic};
+use mock_llm::{Config, JournalMode, MockLlm, Script, SideTraffic};
 use serde_json::{Value, json};
 use std::time::Duration;
 use support::{Client, call, chat, history, result, script, text, tools, user};
@@ -264,4 +264,24 @@ async fn a_script_is_played_in_every_dialect() {
         assert!(mock.finish().is_clean(), "{}", mock.finish());
         assert!(mock.journal().requests().all(|request| request.objections.is_empty()));
     }
+}
+
+#[tokio::test]
+async fn a_mock_without_a_journal_answers_as_one_with_it() {
+    let longer = chat(&[user("go"), user("your reply was cut off")]);
+    let (first, second) = (chat(&[user("go")]), chat(&history(&["c1"], &[result("c1", "ok")])));
+    // The longer request is the first state until the shorter one was answered; then it goes on from there.
+    let asked = [&longer, &longer, &first, &longer, &first, &first, &second, &first, &second, &longer];
+    let played = async |journal| {
+        let mock = MockLlm::with_config(two_turns(), Config { journal, ..Config::default() });
+        let mut client = in_process(&mock);
+        let mut bodies = Vec::new();
+        for body in asked {
+            bodies.push(client.post(body).await);
+        }
+        (bodies, mock.served(), mock.finish())
+    };
+    let full = played(JournalMode::Full).await;
+    assert_ne!(full.0[1], full.0[3], "the same request, in another state");
+    assert_eq!(played(JournalMode::Off).await, full);
 }

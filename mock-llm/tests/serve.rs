@@ -88,6 +88,47 @@ async fn what_was_not_reached_is_said() {
     assert_eq!((status.code(), said.trim()), (Some(1), "not reached: turn 1 (says \"done\")"));
 }
 
+#[tokio::test]
+async fn what_was_recorded_is_served_without_the_upstream() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut upstream = start(dir.path(), "s.toml", SCRIPT, &[]);
+    let mut url = String::new();
+    BufReader::new(upstream.0.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let recording = Command::new(env!("CARGO_BIN_EXE_mock-llm"))
+        .args(["record", "--out", ".", "--upstream", url.trim()])
+        .current_dir(dir.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (status, said) = play(Served(recording), 2).await;
+    assert_eq!((status.code(), said.trim()), (Some(0), "./tape-001.toml: 2 exchanges recorded"));
+    drop(upstream);
+    let tape = std::fs::read_to_string(dir.path().join("tape-001.toml")).unwrap();
+    let (status, said) = play(start(dir.path(), "t.toml", &tape, &[]), 2).await;
+    assert_eq!((status.code(), said.trim()), (Some(0), "every turn was served, and nothing else was asked"));
+}
+
+#[test]
+fn a_recording_needs_a_plain_upstream_and_a_new_file() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("old.toml"), "").unwrap();
+    for (args, expect) in [
+        (["--upstream", "https://x/v1", "--out", "t.toml"], "TLS is not spoken here; put something in front"),
+        (["--upstream", "http://x/v1", "--out", "old.toml"], "--out old.toml: cannot be made: File exists"),
+        (["--upstream", "http://x/v1", "--out", "no/t.toml"], "--out no/t.toml: cannot be made: No such file"),
+    ] {
+        let out = Command::new(env!("CARGO_BIN_EXE_mock-llm"))
+            .arg("record")
+            .args(args)
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        assert_eq!(out.status.code(), Some(2));
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert!(said.contains(expect), "{said}");
+    }
+}
+
 #[test]
 fn bad_input_is_one_clear_error() {
     let dir = tempfile::tempdir().unwrap();

@@ -218,6 +218,16 @@ fn rules_and_cases_are_listed_and_explained() {
 
 #[test]
 fn an_interrupt_leaves_nothing_behind_and_says_that_the_report_is_partial() {
+    check_stopped_by(rustix::process::Signal::INT);
+}
+
+#[test]
+fn a_request_to_terminate_is_an_interrupt() {
+    check_stopped_by(rustix::process::Signal::TERM);
+}
+
+#[track_caller]
+fn check_stopped_by(signal: rustix::process::Signal) {
     let place = Place::new();
     let slow = CASE
         .replace("op = \"WRITE\"", "op = \"SHELL\"")
@@ -237,7 +247,7 @@ fn an_interrupt_leaves_nothing_behind_and_says_that_the_report_is_partial() {
         std::thread::yield_now();
     }
     let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
     let (code, _, stderr) = told(&child.wait_with_output().unwrap());
     assert_eq!(code, 130, "{stderr}");
     assert!(stderr.contains("interrupted: the report is partial (0 of 2 cases)"), "{stderr}");

@@ -189,10 +189,24 @@ impl Folders {
 
     fn fill_text(&self, text: &str) -> String {
         let folders = [("$WORKSPACE", &self.workspace), ("$OUTSIDE", &self.outside), ("$HOME", &self.home)];
-        folders.iter().fold(text.to_owned(), |text, (name, folder)| match folder {
+        let text = folders.iter().fold(text.to_owned(), |text, (name, folder)| match folder {
             Some(folder) => text.replace(name, folder),
             None => text,
-        })
+        });
+        fill_letters(&text)
+    }
+}
+
+/// The most letters of one `$FILL(n)`.
+const MOST_LETTERS: usize = 64 << 20;
+
+/// Puts letters in the place of the first `$FILL(n)`. A count that is none, or too large, leaves the text as it is.
+fn fill_letters(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("$FILL(") else { return text.to_owned() };
+    let Some((count, after)) = rest.split_once(')') else { return text.to_owned() };
+    match count.parse() {
+        Ok(count) if count <= MOST_LETTERS => format!("{before}{}{after}", "A".repeat(count)),
+        _ => text.to_owned(),
     }
 }
 
@@ -252,6 +266,13 @@ mod tests {
     #[test]
     fn raw_text_is_sent_under_the_bound_name() {
         check(json!({}), &Call { with: None, raw: Some("{oops".into()), ..read("") }, "{oops");
+    }
+
+    #[test]
+    fn letters_fill_the_place_they_are_asked_for() {
+        for (text, expect) in [("a$FILL(3)b", "aAAAb"), ("$FILL(x)", "$FILL(x)"), ("$FILL(3", "$FILL(3"), ("", "")] {
+            assert_eq!(Folders::default().fill(&json!(text)), json!(expect));
+        }
     }
 
     #[test]

@@ -5,8 +5,10 @@
 
 mod apply;
 mod gzip;
+mod words;
 
-pub(crate) use apply::{apply, unescape};
+pub(crate) use apply::apply;
+pub(crate) use words::Words;
 
 use crate::script::Cut;
 use schemars::JsonSchema;
@@ -27,7 +29,9 @@ pub struct Fault {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Sends these bytes in place of the encoded turn, one write each. Escapes: `\n \r \t \0 \\ \xHH`. The turn's own
-    /// text, calls and end still say what a reader should make of them.
+    /// text, calls and end still say what a reader should make of them. Of the call with the id `c1` they may hold
+    /// `$ID(c1)`, `$NAME(c1)`, `$ARGS(c1)`, `$HEAD(c1)` and `$TAIL(c1)` (its arguments and their two halves), each as the
+    /// inside of a JSON string, and `$JSON(c1)`, the arguments as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Vec<String>>,
     /// Changes to the stream's frames, in order.
@@ -39,6 +43,9 @@ pub struct Fault {
     /// With `then`: where. At a place drawn from the seed when it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Cut>,
+    /// With `then`: before the first byte of the response, its head included, in place of `at`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before_head: bool,
     /// With `then = "stall"`: the gate that ends the stall, after which the rest of the body follows. Without it the
     /// response stalls until the client leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,6 +67,8 @@ pub struct Fault {
 pub enum Break {
     /// Nothing more is sent.
     Stall,
+    /// Nothing more is sent but a comment every ten seconds. Break at the end of a frame, so that they are comments.
+    Comments,
     /// The connection is closed in good order (FIN), between two chunks.
     Close,
     /// The connection is reset (RST). On an in-process stream, which knows no resets, it is closed.

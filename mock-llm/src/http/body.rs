@@ -1,5 +1,7 @@
 //! How long a request body is, and the chunked transfer encoding of one.
 
+use std::ops::Range;
+
 /// How the end of a body is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyLength {
@@ -14,7 +16,7 @@ const MAX_SIZE_LINE: usize = 1 << 10;
 
 /// Where a chunked body with its trailers ends. `None` when more bytes are needed. `scanned` is how far the chunks
 /// have been walked; it is kept between calls, so that a body is walked once however it arrives.
-pub(super) fn chunked_end(bytes: &[u8], scanned: &mut usize) -> Result<Option<usize>, &'static str> {
+pub(crate) fn chunked_end(bytes: &[u8], scanned: &mut usize) -> Result<Option<usize>, &'static str> {
     loop {
         let Some((size, line)) = chunk_size(&bytes[*scanned..])? else { return Ok(None) };
         if size == 0 {
@@ -60,15 +62,23 @@ fn trailers_end(bytes: &[u8], from: usize) -> Result<Option<usize>, &'static str
     }
 }
 
-/// The data of a chunked body that `chunked_end` found complete.
-pub(super) fn dechunk(mut bytes: &[u8]) -> Vec<u8> {
-    let mut body = Vec::with_capacity(bytes.len());
-    while let Ok(Some((size @ 1.., line))) = chunk_size(bytes) {
-        let Some(data) = bytes.get(line..line + size) else { break };
-        body.extend_from_slice(data);
-        bytes = bytes.get(line + size + 2..).unwrap_or_default();
+/// Where the data of a chunked body lies, as far as it is one.
+pub(crate) fn chunk_ranges(bytes: &[u8]) -> Vec<Range<usize>> {
+    let (mut ranges, mut at) = (Vec::new(), 0);
+    while let Some(Ok(Some((size @ 1.., line)))) = bytes.get(at..).map(chunk_size) {
+        let data = at + line..(at + line).saturating_add(size);
+        if bytes.get(data.clone()).is_none() {
+            break;
+        }
+        at = data.end + 2;
+        ranges.push(data);
     }
-    body
+    ranges
+}
+
+/// The data of a chunked body that `chunked_end` found complete.
+pub(super) fn dechunk(bytes: &[u8]) -> Vec<u8> {
+    chunk_ranges(bytes).into_iter().flat_map(|range| &bytes[range]).copied().collect()
 }
 
 #[cfg(test)]

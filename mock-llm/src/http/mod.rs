@@ -7,5 +7,6 @@ mod body;
 pub(crate) mod request;
 pub(crate) mod response;
 
+pub(crate) use body::{chunk_ranges, chunked_end};
 pub(crate) use request::{Incoming, ReadError, Reader};
 pub(crate) use response::{Rendered, Shape, Stop, Write};

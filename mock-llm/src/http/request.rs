@@ -166,27 +166,28 @@ fn parse_head(buffer: &mut BytesMut) -> Result<Option<Head>, ReadError> {
     let (mut length, mut chunked, mut expects, mut keep_alive) = (None, false, false, !old);
     for header in parsed.headers.iter() {
         let value = std::str::from_utf8(header.value).unwrap_or_default().trim();
-        match header.name.to_ascii_lowercase().as_str() {
-            "content-length" => {
-                let Ok(given) = value.parse::<usize>() else { return refuse(400, "content-length is no number") };
-                if length.is_some_and(|known| known != given) {
-                    return refuse(400, "content-length is given twice, differently");
-                }
-                length = Some(given);
+        let named = |name: &str| header.name.eq_ignore_ascii_case(name);
+        if named("content-length") {
+            let Ok(given) = value.parse::<usize>() else { return refuse(400, "content-length is no number") };
+            if length.is_some_and(|known| known != given) {
+                return refuse(400, "content-length is given twice, differently");
             }
-            "transfer-encoding" if value.eq_ignore_ascii_case("chunked") => chunked = true,
-            "transfer-encoding" => return refuse(501, "only the chunked transfer encoding is known here"),
-            "expect" if value.eq_ignore_ascii_case("100-continue") => expects = true,
-            "connection" => {
-                for option in value.split(',').map(str::trim) {
-                    keep_alive = match option.to_ascii_lowercase().as_str() {
-                        "close" => false,
-                        "keep-alive" => true,
-                        _ => keep_alive,
-                    };
+            length = Some(given);
+        } else if named("transfer-encoding") {
+            if !value.eq_ignore_ascii_case("chunked") {
+                return refuse(501, "only the chunked transfer encoding is known here");
+            }
+            chunked = true;
+        } else if named("expect") {
+            expects |= value.eq_ignore_ascii_case("100-continue");
+        } else if named("connection") {
+            for option in value.split(',').map(str::trim) {
+                if option.eq_ignore_ascii_case("close") {
+                    keep_alive = false;
+                } else if option.eq_ignore_ascii_case("keep-alive") {
+                    keep_alive = true;
                 }
             }
-            _ => {}
         }
     }
     let length = match (length, chunked) {

@@ -38,6 +38,8 @@ pub(crate) struct Write {
 pub(crate) enum Stop {
     /// Until the gate opens; without one, until the client leaves.
     Stall(Option<String>),
+    /// These bytes again and again, until the client leaves.
+    Repeat(&'static str),
     /// With a FIN.
     Close,
     /// With a RST.
@@ -53,6 +55,8 @@ pub(crate) struct Shape<'a> {
     pub old: bool,
     /// The place in the body at which the response breaks, and how. The plan has a write that begins there.
     pub broken: Option<(usize, Break)>,
+    /// The response breaks before its head; the place in the body is its begin.
+    pub before_head: bool,
     /// The gate that ends a stall.
     pub until: Option<&'a str>,
     /// A content length that is so many bytes off, in place of chunks.
@@ -87,9 +91,9 @@ pub(crate) fn turn(body: Encoded, plan: &Plan, shape: &Shape<'_>) -> Rendered {
     let mut fields = vec![("cache-control", "no-cache")];
     fields.extend(shape.gzip.then_some(("content-encoding", "gzip")));
     let head = head(200, shape.content_type.unwrap_or(own_kind), transfer, &fields);
-    let (writes, stop) = stopped(plan, shape);
+    let (writes, stop) = stopped(plan, shape, transfer);
     let half_chunk = matches!(shape.broken, Some((_, Break::HalfChunk)));
-    let ends_badly = matches!(stop, Some((_, Stop::Close | Stop::Reset | Stop::Stall(None))));
+    let ends_badly = matches!(stop, Some((_, Stop::Close | Stop::Reset | Stop::Repeat(_) | Stop::Stall(None))));
 
     let mut out = Out { wire: head.into_bytes(), writes: Vec::with_capacity(writes.len() + 1), transfer };
     let head_len = out.wire.len();
@@ -97,6 +101,11 @@ pub(crate) fn turn(body: Encoded, plan: &Plan, shape: &Shape<'_>) -> Rendered {
     let own_head = !shape.one_write || writes.is_empty();
     if own_head {
         out.writes.push(Write { wire: 0..head_len, body: 0..0 });
+    }
+    if writes.is_empty() && !ends_badly && transfer == Transfer::Chunked {
+        // Nothing carries the end of an empty body but the head.
+        out.wire.extend_from_slice(b"0\r\n\r\n");
+        out.writes[0].wire.end = out.wire.len();
     }
     let last = writes.len().saturating_sub(1);
     for (index, range) in writes.into_iter().enumerate() {
@@ -106,16 +115,22 @@ pub(crate) fn turn(body: Encoded, plan: &Plan, shape: &Shape<'_>) -> Rendered {
         out.piece(&body.bytes, range, promised, ends, if !own_head && index == 0 { head_len } else { 0 });
     }
     let close = ends_badly || transfer == Transfer::UntilClose || shape.length.is_some();
-    let stop = stop.map(|(index, stop)| (index + usize::from(own_head), stop));
+    if shape.before_head && ends_badly {
+        out.writes.clear();
+    }
+    let heads = usize::from(own_head && !shape.before_head);
+    let stop = stop.map(|(index, stop)| (index + heads, stop));
     Rendered { status: 200, wire: out.wire.into(), body: body.bytes.into(), writes: out.writes, stop, close }
 }
 
 /// The planned writes that remain, and before which of them the response stops.
-fn stopped(plan: &Plan, shape: &Shape<'_>) -> (Vec<Range<usize>>, Option<(usize, Stop)>) {
+fn stopped(plan: &Plan, shape: &Shape<'_>, transfer: Transfer) -> (Vec<Range<usize>>, Option<(usize, Stop)>) {
     let Some((place, how)) = shape.broken else { return (plan.writes.clone(), None) };
     let index = plan.writes.iter().take_while(|write| write.end <= place).count();
     let stop = match how {
         Break::Stall => Stop::Stall(shape.until.map(str::to_owned)),
+        Break::Comments if transfer == Transfer::Chunked => Stop::Repeat("7\r\n: yes\n\n\r\n"),
+        Break::Comments => Stop::Repeat(": yes\n\n"),
         Break::Close | Break::HalfChunk => Stop::Close,
         Break::Reset => Stop::Reset,
     };
@@ -186,6 +201,7 @@ fn reason(status: u16) -> &'static str {
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
         501 => "Not Implemented",
+        502 => "Bad Gateway",
         503 => "Service Unavailable",
         505 => "HTTP Version Not Supported",
         529 => "Overloaded",
@@ -244,6 +260,18 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_body_ends_as_well() {
+        for delivery in [Delivery::Frames, Delivery::Coalesced] {
+            let body = Encoded { stream: true, ..Encoded::default() };
+            let plan = Plan::new(&body, delivery, &[], 0, 0);
+            let shape = Shape { one_write: delivery == Delivery::Coalesced, ..Shape::default() };
+            let rendered = turn(body, &plan, &shape);
+            assert_eq!(rendered.writes, [Write { wire: 0..rendered.wire.len(), body: 0..0 }]);
+            assert_eq!(rendered.wire, format!("{CHUNKED}0\r\n\r\n"));
+        }
+    }
+
+    #[test]
     fn a_body_that_breaks_lacks_its_end() {
         let broken = |how| Shape { broken: Some((1, how)), ..Shape::default() };
         for how in [Break::Close, Break::Reset, Break::Stall] {
@@ -265,6 +293,27 @@ mod tests {
         );
         let rendered = render(true, Delivery::Frames, &shape);
         assert_eq!((rendered.stop, rendered.close), (Some((2, Stop::Stall(Some("g".into())))), false));
+    }
+
+    #[test]
+    fn comments_are_chunks_of_their_own() {
+        let shape = Shape { broken: Some((3, Break::Comments)), ..Shape::default() };
+        check(true, Delivery::Frames, shape.clone(), &[CHUNKED, "3\r\na\n\n\r\n"]);
+        let rendered = render(true, Delivery::Frames, &shape);
+        assert_eq!((rendered.stop, rendered.close), (Some((2, Stop::Repeat("7\r\n: yes\n\n\r\n"))), true));
+    }
+
+    #[test]
+    fn a_break_may_come_before_the_head() {
+        let broken = |how, until| Shape { broken: Some((0, how)), before_head: true, until, ..Shape::default() };
+        for how in [Break::Close, Break::Reset, Break::Stall] {
+            check(true, Delivery::Frames, broken(how, None), &[]);
+            check(true, Delivery::Coalesced, broken(how, None), &[]);
+            assert_eq!(render(true, Delivery::Frames, &broken(how, None)).stop.unwrap().0, 0);
+        }
+        let held = broken(Break::Stall, Some("g"));
+        check(true, Delivery::Frames, held.clone(), &[CHUNKED, "3\r\na\n\n\r\n", "2\r\nb\n\r\n0\r\n\r\n"]);
+        assert_eq!(render(true, Delivery::Frames, &held).stop, Some((0, Stop::Stall(Some("g".into())))));
     }
 
     #[test]

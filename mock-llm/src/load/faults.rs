@@ -1,7 +1,8 @@
 //! What a fault must be beyond its types.
 
 use super::validate::{Problem, check_cut, problem};
-use crate::fault::{Break, Fault, unescape};
+use crate::escape::unescape;
+use crate::fault::{Break, Fault};
 
 /// Adds what is wrong with one fault by itself.
 pub(super) fn check(fault: &Fault, path: &str, all: &mut Vec<Problem>) {
@@ -29,6 +30,15 @@ pub(super) fn check(fault: &Fault, path: &str, all: &mut Vec<Problem>) {
     }
     if fault.at.is_some() && fault.then.is_none() {
         all.push(problem(format!("{path}.at"), "a place without a break", "say what happens there with `then`"));
+    }
+    if fault.before_head {
+        let field = format!("{path}.before_head");
+        if fault.at.is_some() {
+            all.push(problem(field, "`at` gives another place", "keep one of them"));
+        } else if !matches!(fault.then, Some(Break::Stall | Break::Close | Break::Reset)) {
+            let fix = "use `then` with `stall`, `close` or `reset`";
+            all.push(problem(field, "only a stall and an end of the connection can come before the head", fix));
+        }
     }
     if fault.until.is_some() && fault.then != Some(Break::Stall) {
         all.push(problem(format!("{path}.until"), "only a stall ends", "use `then = \"stall\"` or remove it"));

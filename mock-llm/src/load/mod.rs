@@ -6,6 +6,7 @@ mod validate;
 
 pub use locate::Locator;
 pub use validate::Problem;
+pub(crate) use validate::neutral;
 
 use crate::script::{Script, Turn};
 use serde::Deserialize;

@@ -74,7 +74,9 @@ impl Script {
         let own = turn.fault.iter().map(|fault| (format!("{path}.fault"), fault));
         let tries = turn.attempts.iter().enumerate().map(|(at, fault)| (format!("{path}.attempt[{at}]"), fault));
         for (path, fault) in own.chain(tries) {
-            let found = fault::apply(Dialect::Chat.encode(&model, &form()), fault, Dialect::Chat, self.seed, index);
+            let words = fault::Words { script: &turn.calls, sent: &model.calls };
+            let body = Dialect::Chat.encode(&model, &form());
+            let found = fault::apply(body, fault, words, Dialect::Chat, self.seed, index);
             if let Some(missing) = found.missing.into_iter().next() {
                 all.push(problem(path, missing, "take an anchor from the turn's own text or arguments"));
             }

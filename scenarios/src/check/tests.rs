@@ -229,6 +229,16 @@ fn a_cache_marker_may_move() {
 }
 
 #[test]
+fn a_marker_that_moves_leaves_everything_else_as_it_was_sent() {
+    let mut seen = seen();
+    seen.trace.wire.requests[0].raw.items = vec![r#"{"z": 1.50, "cache_control": {}, "a": "\u00e9"}"#.into()];
+    seen.trace.wire.requests[1].raw.items = vec![r#"{"z": 1.50, "a": "\u00e9"}"#.into(), r#"{"b":1}"#.into()];
+    check_in(&seen, None, "prefix = 'stable'", Verdict::Pass, "");
+    seen.trace.wire.requests[1].raw.items[0] = r#"{"a": "\u00e9", "z": 1.50}"#.into();
+    check_in(&seen, None, "prefix = 'stable'", Verdict::Fail, "prefix-broken");
+}
+
+#[test]
 fn an_oracle_speaks_for_its_rule_only() {
     check("oracle = 'O01'", "");
     let mut bad = seen();

@@ -2,7 +2,7 @@
 
 use super::Met;
 use crate::case::{CatalogExpect, Count, ResultExpect, TextExpect};
-use serde_json::Value;
+use mock_llm::markers::without_markers;
 use slot_oracles::trace::{AgentEnd, WireItem, WireRequest, WireTrace};
 use slot_oracles::{RuntimeTrace, Trace};
 
@@ -176,28 +176,6 @@ pub(super) fn prefix_is_stable(wire: &WireTrace) -> Met {
         return Met::no("prefix-broken", detail);
     }
     Met::Yes
-}
-
-/// The text with its cache markers taken out; they move to the newest message at each request and change no prompt. A
-/// text with a marker is compared by its values, any other as it was transmitted.
-fn without_markers(text: &str) -> String {
-    fn strip(value: &mut Value) {
-        match value {
-            Value::Object(fields) => {
-                fields.remove("cache_control");
-                fields.values_mut().for_each(strip);
-            }
-            Value::Array(items) => items.iter_mut().for_each(strip),
-            _ => {}
-        }
-    }
-    match serde_json::from_str::<Value>(text) {
-        Ok(mut value) if text.contains("\"cache_control\"") => {
-            strip(&mut value);
-            value.to_string()
-        }
-        _ => text.to_owned(),
-    }
 }
 
 /// The first 160 bytes, whole characters.

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// The name of the reference runtime as an agent.
@@ -299,17 +300,23 @@ fn check_dialect(dialect: &str, known: &[&str], agent: &str) -> Result<(), Strin
     Err(format!("{agent} does not speak the dialect {dialect:?}; {fix}"))
 }
 
-/// Cancels the run at the first interrupt. A second one ends the process at once.
+/// Cancels the run at the first interrupt or request to terminate. A second one ends the process at once.
 pub(super) fn watch_for_interrupt(cancel: CancellationToken) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start: {error}"))?;
+    let listen = |kind| {
+        let _inside = runtime.enter();
+        signal(kind).map_err(|error| format!("cannot listen for signals: {error}"))
+    };
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     let watch = move || {
         runtime.block_on(async {
             for first in [true, false] {
-                if tokio::signal::ctrl_c().await.is_err() {
-                    return;
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
                 }
                 if first {
                     cancel.cancel();

@@ -6,7 +6,7 @@ use crate::case::Case;
 use crate::check::Seen;
 use crate::world::{World, WorldError};
 use mock_llm::{Folders, Journal, MockLlm};
-use slot_oracles::trace::{AgentEnd, Leftover, Node, TreeChange};
+use slot_oracles::trace::{AgentEnd, Leftover, Node, TreeChange, WireItem, WireRequest};
 use slot_oracles::{RuntimeTrace, Trace};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -229,6 +229,7 @@ fn lower(case: &Case, ended: Ended, before: Trees, world: Arc<World>, mock: &Moc
     let after = snapshot(&world);
     let mut trace = Trace::default();
     mock.fill(&mut trace.wire);
+    trace.wire.requests.iter_mut().for_each(|request| neutralise(request, &world));
     trace.wire.workspace = TreeChange { before: before.0, after: after.0 };
     trace.wire.outside = TreeChange { before: before.1, after: after.1 };
     trace.wire.canaries.clone_from(&case.world.canaries);
@@ -246,8 +247,59 @@ fn lower(case: &Case, ended: Ended, before: Trees, world: Arc<World>, mock: &Moc
     Run { seen, journal: mock.journal(), stderr: ended.run.stderr, standing: Standing { world, left_behind } }
 }
 
+/// Gives what every run advertises the names of this run's folders, for oracles that compare it between runs. The
+/// conversation stays as it was sent.
+fn neutralise(request: &mut WireRequest, world: &World) {
+    let texts = request.items.iter_mut().filter_map(|item| match item {
+        WireItem::System { text } => Some(text),
+        _ => None,
+    });
+    let tools = request.tools.iter_mut().map(|tool| &mut tool.raw);
+    for text in [&mut request.raw.tools, &mut request.raw.system].into_iter().chain(tools).chain(texts) {
+        *text = world.neutral(text);
+    }
+}
+
 fn panicked(payload: Box<dyn std::any::Any + Send>) -> HarnessError {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
     HarnessError::Panicked(text.unwrap_or_else(|| "no message".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slot_oracles::oracles;
+    use slot_oracles::trace::{RawParts, WireTool};
+    use slot_oracles::{OracleCheck, WireTrace};
+
+    /// What the second of two runs of one script is blamed for, where each world says `says`.
+    #[track_caller]
+    fn check(says: fn(&World) -> String, blamed: bool) {
+        let [first, second] = [(); 2].map(|()| {
+            let world = World::build(&Default::default()).unwrap();
+            let said = says(&world);
+            let mut request = WireRequest {
+                tools: vec![WireTool { raw: said.clone(), ..WireTool::default() }],
+                items: vec![WireItem::System { text: said.clone() }],
+                raw: RawParts { tools: said.clone(), system: said, items: Vec::new() },
+                ..WireRequest::default()
+            };
+            neutralise(&mut request, &world);
+            Trace { wire: WireTrace { requests: vec![request], ..WireTrace::default() }, runtime: None }
+        });
+        let OracleCheck::Pair(compare) = oracles::by_id("O16").unwrap().check else { panic!("O16 compares two runs") };
+        assert_eq!(!compare(&first, &second).is_empty(), blamed);
+    }
+
+    #[test]
+    fn a_prompt_that_names_the_folders_of_its_run_is_the_same_prompt() {
+        check(|world| format!("You work in {}.", world.workspace().display()), false);
+        check(|world| world.home().join(".agent").display().to_string().replace('/', "-"), false);
+    }
+
+    #[test]
+    fn a_prompt_that_names_anything_else_of_its_run_is_another_prompt() {
+        check(|world| world.marker().1[..8].to_owned(), true);
+    }
 }

@@ -54,6 +54,9 @@ impl<G: Grammar> TurnDecoder for Decoder<G> {
             return Ok(());
         }
         self.builder.begin_event();
+        if is_noise(data) {
+            return self.builder.noise(data);
+        }
         if let Err(error) = self.grammar.event(name, data, &mut self.builder, deltas) {
             self.builder.turn.terminal = Terminal::None;
             self.failed = Some(error.clone());
@@ -76,6 +79,12 @@ impl<G: Grammar> TurnDecoder for Decoder<G> {
     }
 }
 
+/// Whether data is no event of any dialect, whole or cut: no JSON, and not the start of an object or a list either.
+/// Gateways send comments of their own this way.
+fn is_noise(data: &str) -> bool {
+    !data.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(data).is_err()
+}
+
 /// A turn under construction.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
@@ -88,6 +97,8 @@ pub(super) struct Builder {
     events: u64,
     stop: Option<StopReason>,
     ended: bool,
+    /// Data that is no event was met and reported.
+    noisy: bool,
 }
 
 impl Builder {
@@ -130,6 +141,14 @@ impl Builder {
         }
         self.turn.rejected.push(rejected);
         Ok(())
+    }
+
+    /// Reports data that is no event, once: a gateway that sends some sends more.
+    fn noise(&mut self, data: &str) -> Result<(), DecodeError> {
+        if std::mem::replace(&mut self.noisy, true) {
+            return Ok(());
+        }
+        self.reject(Rejected { reason: "an event's data is no JSON".to_owned(), fragment: excerpt(data) })
     }
 
     /// Adds visible text.

@@ -116,6 +116,15 @@ fn collect<'a>(value: &'a Value, into: &mut Vec<&'a str>) {
 }
 
 #[test]
+fn data_that_is_no_json_at_all_is_passed_over_and_told_once() {
+    for dialect in Dialect::ALL {
+        let noise = [("", ": PROCESSING"), ("", "timeout?"), ("error", r#"{"error":{"message":"x"}}"#)];
+        let lines = testing::decode(dialect, &noise, DecodeLimits::default());
+        assert_eq!(lines, ["rejected : PROCESSING: an event's data is no JSON", "error x"], "{dialect:?}");
+    }
+}
+
+#[test]
 fn names_paths_and_headers() {
     let lines: Vec<String> = Dialect::ALL
         .iter()

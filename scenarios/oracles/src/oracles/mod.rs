@@ -10,6 +10,7 @@ pub mod files;
 pub mod governance;
 pub mod liveness;
 pub mod pairing;
+pub mod retries;
 pub mod sameness;
 
 /// One oracle: a stable id and its checks.
@@ -147,6 +148,12 @@ pub const ORACLES: &[Oracle] = &[
         title: "the same run twice gives the same event log",
         rules: &["LIVE-03"],
         check: OracleCheck::Pair(sameness::same_log),
+    },
+    Oracle {
+        id: "O54",
+        title: "a request that is sent again is the same request",
+        rules: &["WIRE-14"],
+        check: OracleCheck::Wire(retries::are_the_same),
     },
 ];
 

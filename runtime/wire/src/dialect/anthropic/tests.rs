@@ -120,8 +120,8 @@ fn errors_end_the_turn() {
     check(&[r#"{"error":{"message":"gateway"}}"#], &["error gateway"]);
     check(&[r#"{"type":"error"}"#], &[r#"error {"type":"error"}"#]);
     check(
-        &["nonsense", END],
-        &["cut", "event 1 is not valid JSON for this dialect: expected ident at line 1 column 2"],
+        &["{nonsense", END],
+        &["cut", "event 1 is not valid JSON for this dialect: key must be a string at line 1 column 2"],
     );
 }
 
