@@ -7,8 +7,9 @@ use super::{SessionConfig, TurnObserver};
 use crate::event::{EventKind, EventLog, Lane, Mark};
 use crate::transport::{ModelClient, ModelResponse, TransportError};
 use bytes::Bytes;
-use slot_wire::dialect::RequestOptions;
-use slot_wire::stream::{StreamDecoder, StreamEnd};
+use slot_wire::dialect::{DecodeError, RequestOptions};
+use slot_wire::sse::SseError;
+use slot_wire::stream::{StreamDecoder, StreamEnd, StreamError};
 use slot_wire::{Conversation, Replay, Terminal, Turn};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -144,13 +145,23 @@ impl Receiver<'_> {
             for delta in deltas.drain(..) {
                 self.observer.delta(&delta);
             }
-            fed.map_err(|e| Failure::new("bad_stream", e.to_string(), true))?;
+            fed.map_err(|error| unreadable(&error))?;
             if decoder.events() > events {
                 (events, last_event) = (decoder.events(), Instant::now());
             }
         }
         Ok(())
     }
+}
+
+/// A stream that cannot be read on. What is too large is too large again at the next try.
+fn unreadable(error: &StreamError) -> Failure {
+    let (cause, transient) = match error {
+        StreamError::Sse(SseError::TooLarge { .. }) => ("event_too_large", false),
+        StreamError::Event { source: DecodeError::Limit { .. }, .. } => ("turn_too_large", false),
+        StreamError::Sse(_) | StreamError::Event { .. } => ("bad_stream", true),
+    };
+    Failure::new(cause, error.to_string(), transient)
 }
 
 /// How a stream ended that should not have.

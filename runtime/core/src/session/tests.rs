@@ -338,6 +338,20 @@ fn a_stream_that_broke_before_anything_came_is_asked_for_again() {
 }
 
 #[test]
+fn what_is_too_large_is_not_asked_for_again() {
+    let line = format!("data: {}\n\n", "x".repeat(17 << 20));
+    let response = format!("{}{line}", stream(&[]));
+    let (outcome, _) = check(&[response, say("hi")], NoChannel, &[]);
+    assert!(matches!(&outcome, Outcome::Failed { cause, .. } if cause == "event_too_large"), "{outcome:?}");
+    // More calls than a turn may have.
+    let calls: Vec<String> = (0..1100).map(|n| format!("c{n}")).collect();
+    let calls: Vec<(&str, &str, &str)> = calls.iter().map(|id| (id.as_str(), "look", OK)).collect();
+    let (outcome, runs) = check(&[call(&calls), say("hi")], NoChannel, &[]);
+    assert!(matches!(&outcome, Outcome::Failed { cause, .. } if cause == "turn_too_large"), "{outcome:?}");
+    assert_eq!(runs, 0);
+}
+
+#[test]
 fn a_server_that_always_fails_is_left_after_its_attempts() {
     let (outcome, _) = check(&["HTTP/1.1 503 x\r\ncontent-length: 4\r\n\r\nbusy".into()], NoChannel, &[]);
     assert_eq!(
