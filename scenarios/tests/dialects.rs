@@ -9,6 +9,7 @@ use mock_llm::plan::Plan;
 use mock_llm::script::{Delivery, End, Eol, Framing, Stop};
 use mock_llm::turn::ModelTurn;
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 use slot_oracles::trace::ServedCall;
 use slot_wire::stream::{StreamDecoder, StreamEnd};
 use slot_wire::{Dialect, StopReason, Terminal, Turn};
@@ -94,8 +95,17 @@ fn expected(turn: &ModelTurn) -> Turn {
     }
 }
 
-fn bare(turn: Turn) -> Turn {
+/// No arguments and an empty object are the same empty call: Anthropic opens every call with an empty object.
+fn bare(mut turn: Turn) -> Turn {
+    for call in turn.calls.iter_mut().filter(|call| call.arguments.is_empty()) {
+        call.arguments.push_str("{}");
+    }
     Turn { usage: None, blocks: Vec::new(), ..turn }
+}
+
+fn config() -> ProptestConfig {
+    let beside = FileFailurePersistence::WithSource("proptest-regressions");
+    ProptestConfig { cases: 96, failure_persistence: Some(Box::new(beside)), ..ProptestConfig::default() }
 }
 
 fn form(stream: bool) -> Form {
@@ -103,7 +113,7 @@ fn form(stream: bool) -> Form {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn one_turn_is_the_same_in_every_dialect(turn in turn(), seed in any::<u64>()) {
@@ -113,7 +123,7 @@ proptest! {
             let pieces = plan.writes.iter().map(|write| &body.bytes[write.clone()]);
             let (decoded, end, fault) = decode(dialect, pieces);
             prop_assert_eq!(fault, None);
-            prop_assert_eq!(bare(decoded), expected(&turn), "{}", dialect.name());
+            prop_assert_eq!(bare(decoded), bare(expected(&turn)), "{}", dialect.name());
             prop_assert_eq!(end.sse.pending, 0);
         }
     }
@@ -148,7 +158,8 @@ proptest! {
             prop_assert!(decoded.calls.len() <= turn.calls.len());
             for (decoded, sent) in decoded.calls.iter().zip(&turn.calls) {
                 prop_assert_eq!((&decoded.id, &decoded.name), (&sent.id, &sent.name));
-                prop_assert!(sent.arguments.starts_with(&decoded.arguments));
+                let is_part = sent.arguments.starts_with(&decoded.arguments) || decoded.arguments == "{}";
+                prop_assert!(is_part);
             }
         }
     }
@@ -163,7 +174,7 @@ proptest! {
         for (encoder, dialect) in PAIRS {
             let body = encoder.encode(&turn, &form(false));
             let decoded = dialect.decode_whole(std::str::from_utf8(&body.bytes).unwrap());
-            prop_assert_eq!(bare(decoded.unwrap()), expected(&turn), "{}", dialect.name());
+            prop_assert_eq!(bare(decoded.unwrap()), bare(expected(&turn)), "{}", dialect.name());
         }
     }
 }
