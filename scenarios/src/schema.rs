@@ -49,8 +49,8 @@ mod tests {
         check(
             Format::Case,
             &[
-                "answers", "cancel", "check", "limit_ms", "mode", "needs", "prompt", "seed", "title", "turn", "twin",
-                "world",
+                "answers", "cancel", "check", "dialects", "limit_ms", "mode", "needs", "prompt", "seed", "title",
+                "turn", "twin", "world",
             ],
         );
     }

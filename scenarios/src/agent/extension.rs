@@ -1,24 +1,27 @@
 //! Tools that a case registers in the runtime under test, broken ones among them.
 
+use super::room::Room;
 use crate::world::{Behaviour, ExtensionTool};
 use serde_json::Value;
 use slot_runtime::contract::{
     BoxFuture, CapabilitySet, Origin, RunContext, Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
 };
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A tool that does what its case says.
 pub struct CaseTool {
     spec: ExtensionTool,
     capabilities: CapabilitySet,
     workspace: PathBuf,
+    room: Arc<Room>,
 }
 
 impl CaseTool {
-    /// The tool of this spec, working in this workspace.
-    pub fn new(spec: ExtensionTool, workspace: PathBuf) -> Self {
+    /// The tool of this spec, working in this workspace. The tools of one run share a room.
+    pub fn new(spec: ExtensionTool, workspace: PathBuf, room: Arc<Room>) -> Self {
         let capabilities = CapabilitySet::of(&spec.capabilities);
-        CaseTool { spec, capabilities, workspace }
+        CaseTool { spec, capabilities, workspace, room }
     }
 }
 
@@ -47,6 +50,14 @@ impl Tool for CaseTool {
                 Behaviour::Fail => Err(ToolError::Failed("planted by the case: it fails".to_owned())),
                 Behaviour::Panic => panic!("planted by the case: it panics"),
                 Behaviour::Hang => std::future::pending().await,
+                Behaviour::Meet(count) => {
+                    self.room.meet(*count).await;
+                    Ok(ToolOutput::ok(format!("met, called with {input}")))
+                }
+                Behaviour::Alone => match self.room.is_alone().await {
+                    true => Ok(ToolOutput::ok("it was alone")),
+                    false => Err(ToolError::Failed("another call ran at the same time".to_owned())),
+                },
                 Behaviour::Invalid(_) | Behaviour::PanicInSchema | Behaviour::PanicInDescription => {
                     Ok(ToolOutput::ok("it ran"))
                 }
@@ -62,6 +73,10 @@ impl ToolSpec for CaseTool {
 
     fn origin(&self) -> Origin {
         Origin::extension("case")
+    }
+
+    fn supports_parallel(&self) -> bool {
+        self.spec.parallel
     }
 
     fn validate_input(&self, _: &Value) -> Result<(), ValidationFault> {

@@ -4,6 +4,7 @@
 //! it dials the mock over TCP. Nothing else differs, and the canonical log must not either.
 
 use super::extension::CaseTool;
+use super::room::Room;
 use super::{Abilities, Agent, AgentRun, Answer, BoxFuture, Job, Mode};
 use crate::faults::Plant;
 use crate::world::World;
@@ -105,8 +106,9 @@ impl InProcess {
         let workspace = Workspace::open(root).map_err(|e| format!("the workspace cannot be opened: {e}"))?;
         let boundary: Arc<dyn FileBoundary> = self.plant.boundary(Arc::new(workspace), root);
         let mut tools: Vec<Arc<dyn ToolSpec>> = slot_tools::builtins_with(boundary, variables(job.world));
+        let room = Arc::new(Room::default());
         for spec in job.tools {
-            tools.push(Arc::new(CaseTool::new(spec.clone(), root.to_owned())));
+            tools.push(Arc::new(CaseTool::new(spec.clone(), root.to_owned(), Arc::clone(&room))));
         }
         Ok(self.plant.dispatcher(Arc::new(Registry::new(self.plant.tools(tools)))))
     }

@@ -6,6 +6,7 @@
 pub mod command;
 pub mod extension;
 pub mod in_process;
+mod room;
 
 use crate::world::{ExtensionTool, World};
 use mock_llm::MockLlm;

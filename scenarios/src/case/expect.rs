@@ -30,7 +30,7 @@ pub struct Expect {
     /// Whether each request appends to the one before it.
     pub prefix: Option<PrefixExpect>,
     /// The exit code.
-    pub exit: Option<i32>,
+    pub exit: Option<ExitExpect>,
     /// What the agent printed.
     pub stdout: Option<TextExpect>,
     /// The runtime's events, by name.
@@ -134,6 +134,20 @@ pub enum PrefixExpect {
     /// Tools and system text stay, and messages are only added: compared as transmitted, cache markers set aside.
     Stable,
 }
+
+/// The exit code an agent must end with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(untagged)]
+pub enum ExitExpect {
+    /// This one.
+    Code(i32),
+    /// Any but 0: the word `failure`.
+    Failure(#[schemars(with = "String")] Failure),
+}
+
+/// The word `failure`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure;
 
 /// How often an event must be logged.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
@@ -335,6 +349,22 @@ impl Forms for Count {
     }
 }
 
+impl Forms for ExitExpect {
+    const EXPECTED: &'static str = "a number from 0 or \"failure\"";
+
+    fn text(text: &str) -> Option<Self> {
+        (text == "failure").then_some(ExitExpect::Failure(Failure))
+    }
+
+    fn number(number: usize) -> Option<Self> {
+        i32::try_from(number).ok().map(ExitExpect::Code)
+    }
+
+    fn table<'de, A: MapAccess<'de>>(_: A) -> Result<Self, A::Error> {
+        Err(A::Error::custom(format!("expected {}", Self::EXPECTED)))
+    }
+}
+
 impl Forms for EventExpect {
     const EXPECTED: &'static str = "a number from 0, a table of min and max, or a table of call ids";
 
@@ -378,7 +408,7 @@ macro_rules! read_forms {
     )*};
 }
 
-read_forms!(FileExpect, ResultExpect, Count, EventExpect, LaneExpect);
+read_forms!(FileExpect, ResultExpect, Count, ExitExpect, EventExpect, LaneExpect);
 
 #[cfg(test)]
 mod tests {
@@ -403,6 +433,8 @@ mod tests {
         check("result.c1 = 'answered'", Ok(()));
         check("result.c1.count = 1", Ok(()));
         check("requests = 2", Ok(()));
+        check("exit = 1", Ok(()));
+        check("exit = 'failure'", Ok(()));
         check("requests = { min = 1 }", Ok(()));
         check("catalog = { has = ['a'], sorted = true, order = ['a'], contains = { a = 'x' } }", Ok(()));
         check("prefix = 'stable'", Ok(()));
@@ -422,6 +454,8 @@ mod tests {
         check("file.a = 3", Err("x:1:10: invalid value: integer `3`, expected a text, true, false or a table"));
         check("result.c1 = 'answerd'", Err("expected \"answered\" or a table of conditions in result.c1"));
         check("requests = -1", Err("a number from 0"));
+        check("exit = 'failed'", Err("expected a number from 0 or \"failure\""));
+        check("exit = {}", Err("expected a number from 0 or \"failure\""));
         check("prefix = 'stabel'", Err("did you mean \"stable\"?"));
         check("lane.c1 = [1]", Err("lane.c1[0]"));
         check("event.x = { min = { min = 1 } }", Err("min is not a number"));

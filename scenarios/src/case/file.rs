@@ -1,7 +1,8 @@
 //! A case as it is written.
 
 use super::expect::{
-    CatalogExpect, Count, EventExpect, Expect, FileExpect, LaneExpect, PrefixExpect, ResultExpect, TextExpect,
+    CatalogExpect, Count, EventExpect, ExitExpect, Expect, FileExpect, LaneExpect, PrefixExpect, ResultExpect,
+    TextExpect,
 };
 use crate::agent::{Answer, Mode};
 use crate::world::WorldSpec;
@@ -27,6 +28,9 @@ pub struct CaseFile {
     /// What an agent must declare beyond what the case itself shows.
     #[serde(default)]
     pub needs: Vec<Ability>,
+    /// The dialects in which the case can be said, for what only some of them have; all when absent.
+    #[serde(default)]
+    pub dialects: Vec<String>,
     /// The run is cancelled when the runtime logs this event for this call: `started:c1`.
     #[serde(default)]
     pub cancel: Option<String>,
@@ -119,7 +123,7 @@ pub struct CheckFile {
     pub prefix: Option<PrefixExpect>,
     /// See [`Expect::exit`].
     #[serde(default)]
-    pub exit: Option<i32>,
+    pub exit: Option<ExitExpect>,
     /// See [`Expect::stdout`].
     #[serde(default)]
     pub stdout: Option<TextExpect>,

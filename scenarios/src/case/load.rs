@@ -156,6 +156,7 @@ fn build(
         prompt: file.prompt.clone(),
         mode: file.mode,
         needs,
+        dialects: file.dialects.clone(),
         cancel: None,
         limit: Duration::from_millis(file.limit_ms),
         world: file.world.clone(),
@@ -197,6 +198,7 @@ impl Loader<'_> {
         if file.limit_ms == 0 || file.limit_ms > LIMIT_MS {
             self.problem("limit_ms", format!("the limit is not within 1 to {LIMIT_MS}"), "leave it out for 10000");
         }
+        self.dialects(case);
         for slip in case.script.problems() {
             self.problem(&slip.path, slip.problem, slip.fix);
         }
@@ -221,6 +223,22 @@ impl Loader<'_> {
         // A twin may change who is asked; the answers are then its base's.
         if !file.answers.is_empty() && file.mode != Mode::Ask && self.prefix.is_empty() {
             self.problem("answers", "answers are given, but nobody is asked", "set mode = \"ask\"");
+        }
+    }
+
+    /// Bytes that carry data are those of one dialect, and nobody else could read them.
+    fn dialects(&mut self, case: &Case) {
+        let known: Vec<&str> = slot_wire::Dialect::ALL.into_iter().map(slot_wire::Dialect::name).collect();
+        for (index, dialect) in case.dialects.iter().enumerate() {
+            if !known.contains(&dialect.as_str()) {
+                let field = format!("dialects[{index}]");
+                self.problem(&field, format!("there is no dialect {dialect:?}"), did_you_mean(dialect, &known));
+            }
+        }
+        let faults = case.script.turns.iter().flat_map(|turn| turn.fault.iter().chain(&turn.attempts));
+        let raw = faults.flat_map(|fault| fault.bytes.iter().flatten()).any(|part| part.contains("data:"));
+        if raw && case.dialects.len() != 1 {
+            self.problem("dialects", "raw bytes are said in one dialect", "name it: dialects = [\"chat\"]");
         }
     }
 

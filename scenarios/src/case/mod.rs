@@ -10,8 +10,8 @@ mod library;
 mod load;
 
 pub use expect::{
-    Answered, Bounds, CatalogExpect, Count, EventExpect, Expect, FileExpect, LaneContains, LaneExpect, PrefixExpect,
-    ResultExpect, ResultFields, TextExpect,
+    Answered, Bounds, CatalogExpect, Count, EventExpect, ExitExpect, Expect, Failure, FileExpect, LaneContains,
+    LaneExpect, PrefixExpect, ResultExpect, ResultFields, TextExpect,
 };
 pub use file::{Ability, CaseFile, CheckFile, See, TwinFile};
 pub use library::{Library, LibraryError};
@@ -37,6 +37,8 @@ pub struct Case {
     pub mode: Mode,
     /// What an agent must declare.
     pub needs: BTreeSet<Ability>,
+    /// The dialects in which it can be said; all when empty.
+    pub dialects: Vec<String>,
     /// The event and the call at which the run is cancelled.
     pub cancel: Option<(String, String)>,
     /// How long a run may take.
@@ -86,6 +88,11 @@ impl Case {
     /// The id of the base: what stands before the `@`.
     pub fn base_id(&self) -> &str {
         self.id.split('@').next().unwrap_or(&self.id)
+    }
+
+    /// Whether it can be said in this dialect.
+    pub fn speaks(&self, dialect: &str) -> bool {
+        self.dialects.is_empty() || self.dialects.iter().any(|own| own == dialect)
     }
 
     /// The index of the turn that holds this call.

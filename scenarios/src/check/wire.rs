@@ -1,7 +1,7 @@
 //! Expectations about requests, results and words, and what the agent left when it ended.
 
 use super::Met;
-use crate::case::{CatalogExpect, Count, ResultExpect, TextExpect};
+use crate::case::{CatalogExpect, Count, ExitExpect, ResultExpect, TextExpect};
 use mock_llm::markers::without_markers;
 use slot_oracles::trace::{AgentEnd, WireItem, WireRequest, WireTrace};
 use slot_oracles::{RuntimeTrace, Trace};
@@ -143,12 +143,15 @@ pub(super) fn text(name: &str, text: &str, want: &TextExpect, cause: &'static st
 }
 
 /// The exit code.
-pub(super) fn exit(end: &AgentEnd, want: i32) -> Met {
-    match end {
-        AgentEnd::Finished { code } => {
+pub(super) fn exit(end: &AgentEnd, want: ExitExpect) -> Met {
+    match (end, want) {
+        (AgentEnd::Finished { code }, ExitExpect::Code(want)) => {
             Met::when(*code == want, "wrong-exit", || format!("the exit code is {code}, expected {want}"))
         }
-        other => Met::no("wrong-exit", format!("the agent did not end by itself: {other:?}")),
+        (AgentEnd::Finished { code }, ExitExpect::Failure(_)) => {
+            Met::when(*code != 0, "wrong-exit", || "the exit code is 0, although the run failed".to_owned())
+        }
+        (other, _) => Met::no("wrong-exit", format!("the agent did not end by itself: {other:?}")),
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Mutation {
     RunTwice,
     /// A file appears in the workspace that no call names.
     ExtraFile,
+    /// Nothing changed in the workspace.
+    NoEffect,
     /// A file changes outside the workspace.
     OutsideFile,
     /// A planted string stands in a tool result.
@@ -66,6 +68,12 @@ impl Mutation {
             }
             Mutation::RunTwice => tally(trace),
             Mutation::ExtraFile => add(&mut trace.wire.workspace.after, "left-by-nobody"),
+            Mutation::NoEffect => {
+                let tree = &mut trace.wire.workspace;
+                let had = tree.after != tree.before;
+                tree.after = tree.before.clone();
+                had
+            }
             Mutation::OutsideFile => add(&mut trace.wire.outside.after, "outside/left-by-nobody"),
             Mutation::LeakCanary => leak(trace),
             Mutation::IllegalName | Mutation::BadSchema | Mutation::DuplicateTool | Mutation::ReverseTools => {

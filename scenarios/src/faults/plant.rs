@@ -1,5 +1,7 @@
 //! Decorators on the seams of the reference runtime, each a way in which a runtime goes wrong.
 
+mod composite;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -76,6 +78,14 @@ pub enum Seam {
     TruncationSkip,
     /// An unknown name is taken for the first tool.
     NamesGuess,
+    /// Every call is taken for one that only looks.
+    BatchAll,
+    /// No call may overlap with another.
+    BatchNone,
+    /// A tool that calls tools runs them itself, past every stage.
+    InnerFree,
+    /// A tool that calls tools waits for the gate that its own call holds.
+    InnerWaits,
 }
 
 impl Plant for Seam {
@@ -84,6 +94,7 @@ impl Plant for Seam {
             Seam::StubReplaces => {
                 tools.into_iter().map(|tool| Arc::new(Cleaned::new(tool)) as Arc<dyn ToolSpec>).collect()
             }
+            Seam::InnerFree | Seam::InnerWaits => composite::plant(*self, &tools),
             _ => tools,
         }
     }
@@ -101,9 +112,12 @@ impl Plant for Seam {
 
     fn dispatcher(&self, inner: Arc<dyn ToolDispatcher>) -> Arc<dyn ToolDispatcher> {
         match self {
-            Seam::LevelUnderstate | Seam::ValidateSkip | Seam::RunDouble | Seam::StubAnswers => {
-                Arc::new(Dispatch { seam: *self, snapshot: snapshot(*self, inner.as_ref()), inner })
-            }
+            Seam::LevelUnderstate
+            | Seam::ValidateSkip
+            | Seam::RunDouble
+            | Seam::StubAnswers
+            | Seam::BatchAll
+            | Seam::BatchNone => Arc::new(Dispatch { seam: *self, snapshot: snapshot(*self, inner.as_ref()), inner }),
             _ => inner,
         }
     }
@@ -155,9 +169,15 @@ struct Dispatch {
 /// What the engine is told of the tools.
 fn snapshot(seam: Seam, inner: &dyn ToolDispatcher) -> Arc<MetadataSnapshot> {
     let mut snapshot = MetadataSnapshot::clone(&inner.snapshot());
-    if seam == Seam::LevelUnderstate {
-        for tool in snapshot.tools.values_mut() {
-            Arc::make_mut(tool).requirement = ApprovalRequirement::Auto;
+    for tool in snapshot.tools.values_mut() {
+        match seam {
+            Seam::LevelUnderstate => Arc::make_mut(tool).requirement = ApprovalRequirement::Auto,
+            Seam::BatchAll => {
+                let tool = Arc::make_mut(tool);
+                (tool.read_only, tool.supports_parallel) = (true, true);
+            }
+            Seam::BatchNone => Arc::make_mut(tool).supports_parallel = false,
+            _ => break,
         }
     }
     Arc::new(snapshot)
@@ -173,7 +193,7 @@ impl ToolDispatcher for Dispatch {
     }
 
     fn requirement(&self, call: &Validated) -> ApprovalRequirement {
-        self.inner.requirement(call)
+        if self.seam == Seam::BatchAll { ApprovalRequirement::Auto } else { self.inner.requirement(call) }
     }
 
     fn run<'a>(&'a self, call: &'a Approved, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

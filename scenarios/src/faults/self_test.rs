@@ -168,9 +168,10 @@ impl SelfTest<'_> {
         broken: Arc<dyn Agent>,
         virtual_time: bool,
     ) -> End {
-        let Some(set) = self.set_of(id) else { return End::Void(format!("there is no case {id}")) };
+        let Some(set) = self.set_of(id, virtual_time) else { return End::Void(format!("there is no case {id}")) };
         for (agent, is_control) in [(sound, true), (broken, false)] {
-            let runner = Runner { virtual_time, cancel: self.cancel.clone(), ..Runner::new(agent) };
+            let dialect = dialect_of(&set);
+            let runner = Runner { virtual_time, dialect, cancel: self.cancel.clone(), ..Runner::new(agent) };
             let wanted = |case: &str| case == id;
             let results = match judge_set(&runner, &self.library.rules, &set, wanted, |_, _, _| {}) {
                 Ok(results) => results,
@@ -191,9 +192,10 @@ impl SelfTest<'_> {
     /// Runs a case once, soundly, and judges what was seen before and after the mutation.
     fn try_trace(&self, fault: &Fault, id: &str) -> End {
         let FaultKind::Trace(mutation) = fault.kind else { return End::Survived };
-        let Some(set) = self.set_of(id) else { return End::Void(format!("there is no case {id}")) };
+        let Some(set) = self.set_of(id, true) else { return End::Void(format!("there is no case {id}")) };
         let runner = Runner {
             virtual_time: true,
+            dialect: dialect_of(&set),
             cancel: self.cancel.clone(),
             ..Runner::new(Arc::new(InProcess::new(Tier::A)) as Arc<dyn Agent>)
         };
@@ -216,12 +218,13 @@ impl SelfTest<'_> {
         red(&[judge_trace(rules, case, &seen, other)], &fault.rule).unwrap_or(End::Survived)
     }
 
-    /// The case's set, with limits that a self-test can wait for.
-    fn set_of(&self, id: &str) -> Option<CaseSet> {
+    /// The case's set, with limits that a self-test can wait for. In virtual time no limit is waited for.
+    fn set_of(&self, id: &str, virtual_time: bool) -> Option<CaseSet> {
         let mut set = self.library.cases.iter().find(|set| set.all().any(|case| case.id == id))?.clone();
-        set.base.limit = set.base.limit.min(LIMIT);
-        for twin in &mut set.twins {
-            twin.limit = twin.limit.min(LIMIT);
+        for case in std::iter::once(&mut set.base).chain(&mut set.twins) {
+            if !virtual_time || case.starts_processes() {
+                case.limit = case.limit.min(LIMIT);
+            }
         }
         Some(set)
     }
@@ -239,6 +242,11 @@ impl SelfTest<'_> {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Ok(Arc::new(CommandAgent::new(adapter, self.program.clone(), version)))
     }
+}
+
+/// The dialect to try a fault in: the first of the case's own, if it has any.
+fn dialect_of(set: &CaseSet) -> String {
+    set.base.dialects.first().cloned().unwrap_or_else(|| "chat".to_owned())
 }
 
 fn in_process(seam: impl Plant + 'static) -> InProcess {

@@ -103,6 +103,11 @@ fn judge_case(
     base: Option<Option<&Trace>>,
 ) -> Result<(CaseResult, Option<Run>), HarnessError> {
     let started = Instant::now();
+    if !case.speaks(&runner.dialect) {
+        let detail = format!("it can only be said in {}, not in {}", case.dialects.join(", "), runner.dialect);
+        let outcome = Outcome::new(Verdict::NotApplicable, "other-dialect", detail);
+        return Ok((all_of(case, &outcome, started.elapsed()), None));
+    }
     if let Some(lack) = lack(case, runner.agent.abilities()) {
         let outcome = Outcome::new(Verdict::NotApplicable, "not-offered", lack);
         return Ok((all_of(case, &outcome, started.elapsed()), None));

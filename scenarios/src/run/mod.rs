@@ -7,14 +7,12 @@
 mod judge;
 mod once;
 mod pool;
-mod repeat;
 mod quiet;
 mod repeat;
 
 pub use judge::{CaseResult, CheckResult, judge_set, judge_trace};
 pub use once::{HarnessError, Run, run_bounded};
 pub use pool::{Progress, run_all};
-pub use repeat::merge;
 pub use quiet::quiet_planted_panics;
 pub use repeat::merge;
 

@@ -48,6 +48,9 @@ pub struct ExtensionTool {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub capabilities: Vec<Capability>,
+    /// Whether it says that its calls may overlap with others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parallel: bool,
     /// What it does when it is called.
     pub behaviour: Behaviour,
 }
@@ -57,7 +60,7 @@ fn any_object() -> Value {
 }
 
 /// What a tool of a case does when it is called, or asked for its metadata. As text: `echo`, `touch:FILE`, `fail`,
-/// `panic`, `panic-in-schema`, `panic-in-description`, `hang`, `invalid:MESSAGE`.
+/// `panic`, `panic-in-schema`, `panic-in-description`, `hang`, `invalid:MESSAGE`, `meet:N`, `alone`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum Behaviour {
@@ -77,6 +80,10 @@ pub enum Behaviour {
     Hang,
     /// Refuses every input with this message before it runs.
     Invalid(String),
+    /// Ends only when so many calls are in it at once, and in reverse order: the last to come is the first to go.
+    Meet(usize),
+    /// Stays for a while, and fails if any other call of the case's tools was there at the same time.
+    Alone,
 }
 
 impl TryFrom<String> for Behaviour {
@@ -89,7 +96,14 @@ impl TryFrom<String> for Behaviour {
         if let Some(message) = text.strip_prefix("invalid:") {
             return Ok(Behaviour::Invalid(message.to_owned()));
         }
+        if let Some(count) = text.strip_prefix("meet:") {
+            return match count.parse() {
+                Ok(count @ 2..=64) => Ok(Behaviour::Meet(count)),
+                _ => Err(format!("`{count}` calls cannot meet, expected 2 to 64")),
+            };
+        }
         match text.as_str() {
+            "alone" => Ok(Behaviour::Alone),
             "echo" => Ok(Behaviour::Echo),
             "fail" => Ok(Behaviour::Fail),
             "panic" => Ok(Behaviour::Panic),
@@ -98,7 +112,7 @@ impl TryFrom<String> for Behaviour {
             "hang" => Ok(Behaviour::Hang),
             _ => Err(format!(
                 "unknown behaviour `{text}`, expected `echo`, `touch:FILE`, `fail`, `panic`, `panic-in-schema`, \
-                 `panic-in-description`, `hang` or `invalid:MESSAGE`"
+                 `panic-in-description`, `hang`, `invalid:MESSAGE`, `meet:N` or `alone`"
             )),
         }
     }
@@ -115,6 +129,8 @@ impl From<Behaviour> for String {
             Behaviour::PanicInDescription => "panic-in-description".into(),
             Behaviour::Hang => "hang".into(),
             Behaviour::Invalid(message) => format!("invalid:{message}"),
+            Behaviour::Meet(count) => format!("meet:{count}"),
+            Behaviour::Alone => "alone".into(),
         }
     }
 }
@@ -160,9 +176,18 @@ mod tests {
 
     #[test]
     fn behaviours_survive_a_round_trip() {
-        for text in
-            ["echo", "touch:a/b", "fail", "panic", "panic-in-schema", "panic-in-description", "hang", "invalid:x"]
-        {
+        for text in [
+            "echo",
+            "touch:a/b",
+            "fail",
+            "panic",
+            "panic-in-schema",
+            "panic-in-description",
+            "hang",
+            "invalid:x",
+            "meet:2",
+            "alone",
+        ] {
             let behaviour = Behaviour::try_from(text.to_owned()).unwrap();
             assert_eq!(String::from(behaviour), text);
         }
@@ -174,12 +199,16 @@ mod tests {
             "[[tool]]\nname = 'x'\nbehaviour = 'ecko'",
             Err(
                 "case:3:13: unknown behaviour `ecko`, expected `echo`, `touch:FILE`, `fail`, `panic`, `panic-in-schema`, \
-                 `panic-in-description`, `hang` or `invalid:MESSAGE` in tool[0].behaviour",
+                 `panic-in-description`, `hang`, `invalid:MESSAGE`, `meet:N` or `alone` in tool[0].behaviour",
             ),
         );
         check(
             "[[tool]]\nname = 'x'\nbehaviour = 'touch:../x'",
             Err("case:3:13: path `../x` has the part `..`, expected a path below its folder in tool[0].behaviour"),
+        );
+        check(
+            "[[tool]]\nname = 'x'\nbehaviour = 'meet:1'",
+            Err("case:3:13: `1` calls cannot meet, expected 2 to 64 in tool[0].behaviour"),
         );
         check(
             "[[tool]]\nname = 'x'\nbehaviour = 'echo'\nschema = '{'",

@@ -53,6 +53,13 @@ fn check(from: &str, to: &str, expect: &[&str]) {
 }
 
 #[test]
+fn raw_bytes_are_said_in_one_dialect() {
+    let raw = "[turn.fault]\nbytes = [\"data: x\"]\n[[turn.call]]";
+    check("[[turn.call]]", raw, &["raw bytes are said in one dialect"]);
+    check("[world]", "dialects = [\"chatt\"]\n[world]", &["did you mean \"chat\"?"]);
+}
+
+#[test]
 fn a_good_case_is_read_with_its_twin() {
     let set = read("x.toml", "pair/x", GOOD, &rules()).unwrap();
     assert_eq!(set.base.id, "pair/x");

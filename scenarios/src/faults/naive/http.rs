@@ -6,8 +6,9 @@ use std::net::TcpStream;
 /// The largest piece that is read.
 const PIECE_LIMIT: usize = 64 << 20;
 
-/// Posts a chat request; gives the pieces of the body. A body that breaks off gives the pieces before the break.
-pub fn post(base_url: &str, body: &str) -> Result<Vec<Vec<u8>>, String> {
+/// Posts a chat request; gives the pieces of the body. A body that breaks off gives the pieces before the break, and one
+/// that is compressed an error, unless the caller does not care.
+pub fn post(base_url: &str, body: &str, any_encoding: bool) -> Result<Vec<Vec<u8>>, String> {
     let rest = base_url.strip_prefix("http://").ok_or("the base URL must start with http://")?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let mut stream = TcpStream::connect(host).map_err(|e| format!("cannot connect to {host}: {e}"))?;
@@ -27,6 +28,9 @@ pub fn post(base_url: &str, body: &str) -> Result<Vec<Vec<u8>>, String> {
         reader.read_line(&mut line).map_err(|e| e.to_string())?;
         if line.trim().is_empty() {
             break;
+        }
+        if line.to_ascii_lowercase().starts_with("content-encoding:") && !any_encoding {
+            return Err(format!("the body is compressed: {}", line.trim()));
         }
         chunked |= line.to_ascii_lowercase().starts_with("transfer-encoding: chunked");
     }

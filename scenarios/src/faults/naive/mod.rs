@@ -65,6 +65,50 @@ pub enum Flaw {
     UnsortedTools,
     /// Earlier results are shortened in later requests.
     RewriteHistory,
+    /// Pieces go to their index alone, and a second call on a busy index is more of the first.
+    MergeByIndex,
+    /// A piece without an id goes to the last call, whatever its index is.
+    LastTakesAll,
+    /// A fresh id begins a call, with or without a name.
+    NewIdNewCall,
+    /// An empty name overwrites the name.
+    EmptyOverwrites,
+    /// Names are put together from pieces.
+    AppendNames,
+    /// A call that is sent again is another call.
+    TwiceIsTwo,
+    /// Calls with the same id are one call.
+    MergeById,
+    /// A piece with a known id is taken, whatever name it has.
+    FirstNameWins,
+    /// Arguments that are an object are put into words.
+    ObjectAsText,
+    /// A turn whose finish reason is not `tool_calls` has no calls.
+    TrustReason,
+    /// Brackets that are missing are added, also in a turn that was cut.
+    MendArguments,
+    /// An empty stream is an empty answer.
+    EmptyIsFine,
+    /// A second try says that it is one.
+    RetryDiffers,
+    /// A broken stream is asked for again, whatever came of it.
+    RetryAlways,
+    /// An error in the stream is passed over.
+    ErrorIsNothing,
+    /// Lines past 64 KiB are left out.
+    ShortLines,
+    /// Frames without choices or JSON end the turn.
+    FirstChoiceOrDie,
+    /// Reading goes on after the end.
+    ReadPastEnd,
+    /// A compressed body is read as text.
+    IgnoreEncoding,
+    /// After a call that failed, the rest of the turn is left out.
+    StopAtFailure,
+    /// The results of a turn are exchanged.
+    ExchangeResults,
+    /// The calls of a turn run in reverse order.
+    RunBackwards,
     /// It never ends.
     Hang,
     /// It ends by a signal.
@@ -109,11 +153,12 @@ impl Naive<'_> {
                 return Ok(turn.text);
             }
             messages.push(replay(&turn));
-            let mut results: Vec<Value> = turn.calls.iter().map(|call| self.answer(call)).collect();
+            let mut results = self.answers(&turn);
             match self.flaw {
                 Flaw::DropResult => drop(results.pop()),
                 Flaw::DoubleResult => results.insert(0, results[0].clone()),
                 Flaw::ReverseResults => results.reverse(),
+                Flaw::ExchangeResults => exchange(&mut results),
                 Flaw::OrphanResult => {
                     results.push(json!({"role": "tool", "tool_call_id": "nobody", "content": "ok"}));
                 }
@@ -155,20 +200,55 @@ impl Naive<'_> {
                 message["content"] = json!("[shortened]");
             }
         }
-        let body = json!({
+        let mut body = json!({
             "model": "mock-model", "stream": true, "messages": messages, "tools": tools::advertised(self.flaw),
         });
         for _ in 0..MOST_ATTEMPTS {
-            let pieces = http::post(self.base_url, &body.to_string())?;
-            let turn = stream::read(&pieces, self.flaw);
-            if turn.ended || self.flaw == Flaw::RunOnEof {
+            let pieces = http::post(self.base_url, &body.to_string(), self.flaw == Flaw::IgnoreEncoding)?;
+            let mut turn = stream::read(&pieces, self.flaw);
+            if (turn.ended && !turn.broken) || self.runs_anyway(&turn) {
+                if self.flaw == Flaw::TrustReason && turn.reason != "tool_calls" {
+                    turn.calls.clear();
+                }
                 return Ok(turn);
             }
-            if !turn.text.is_empty() || !turn.calls.is_empty() {
+            if (!turn.text.is_empty() || !turn.calls.is_empty()) && self.flaw != Flaw::RetryAlways {
                 return Err("the stream broke in the middle of a turn".to_owned());
+            }
+            if self.flaw == Flaw::RetryDiffers {
+                body["messages"][0]["content"] = json!("You are a naive agent, at a second try.");
             }
         }
         Err("the stream keeps ending without its terminal signal".to_owned())
+    }
+
+    /// Whether a turn that did not end well is taken for one that did.
+    fn runs_anyway(&self, turn: &Turn) -> bool {
+        match self.flaw {
+            Flaw::RunOnEof => true,
+            Flaw::ErrorIsNothing => turn.broken,
+            Flaw::EmptyIsFine => turn.text.is_empty() && turn.calls.is_empty(),
+            _ => false,
+        }
+    }
+
+    fn answers(&self, turn: &Turn) -> Vec<Value> {
+        let mut calls: Vec<&Call> = turn.calls.iter().collect();
+        if self.flaw == Flaw::RunBackwards {
+            calls.reverse();
+        }
+        let mut results: Vec<Value> = Vec::new();
+        for call in calls {
+            results.push(self.answer(call));
+            let failed = results.last().is_some_and(|r| r["content"].as_str().is_some_and(|c| c.starts_with("cannot")));
+            if failed && self.flaw == Flaw::StopAtFailure {
+                break;
+            }
+        }
+        if self.flaw == Flaw::RunBackwards {
+            results.reverse();
+        }
+        results
     }
 
     fn answer(&self, call: &Call) -> Value {
@@ -181,6 +261,15 @@ impl Naive<'_> {
             tools::run(call, self.workspace, self.flaw)
         };
         json!({"role": "tool", "tool_call_id": call.id, "content": content})
+    }
+}
+
+/// Exchanges the contents of the first and the last result.
+fn exchange(results: &mut [Value]) {
+    if let [first, .., last] = results {
+        let content = first["content"].take();
+        first["content"] = last["content"].take();
+        last["content"] = content;
     }
 }
 

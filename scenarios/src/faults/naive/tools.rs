@@ -32,7 +32,12 @@ fn tool(name: &str, description: &str, properties: Value) -> Value {
 
 /// Runs a call; the answer is what the model reads.
 pub fn run(call: &Call, workspace: &Path, flaw: Flaw) -> String {
-    let Ok(input) = serde_json::from_str::<Value>(&call.arguments) else {
+    let parsed = serde_json::from_str::<Value>(&call.arguments);
+    let parsed = match flaw {
+        Flaw::MendArguments => parsed.or_else(|_| serde_json::from_str(&format!("{}}}", call.arguments))),
+        _ => parsed,
+    };
+    let Ok(input) = parsed else {
         return "the arguments are not valid JSON; send the call again".to_owned();
     };
     let path = input["path"].as_str().unwrap_or(".");
