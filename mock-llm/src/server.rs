@@ -24,7 +24,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// How long responses under way may take after a stop was asked for.
 const STOP: Duration = Duration::from_secs(5);
 /// Between two comments of a response that sends nothing else.
-const COMMENT_PAUSE: Duration = Duration::from_secs(10);
+const COMMENT_PAUSE: Duration = Duration::from_millis(250);
 
 /// A TCP listener that serves a script. Dropping it ends every connection at once.
 #[derive(Debug)]

@@ -49,8 +49,20 @@ mod tests {
         check(
             Format::Case,
             &[
-                "answers", "cancel", "check", "dialects", "limit_ms", "mode", "needs", "prompt", "seed", "title",
-                "turn", "twin", "world",
+                "answers",
+                "cancel",
+                "check",
+                "dialects",
+                "limit_ms",
+                "mode",
+                "needs",
+                "patience_ms",
+                "prompt",
+                "seed",
+                "title",
+                "turn",
+                "twin",
+                "world",
             ],
         );
     }

@@ -67,7 +67,7 @@ pub struct Fault {
 pub enum Break {
     /// Nothing more is sent.
     Stall,
-    /// Nothing more is sent but a comment every ten seconds. Break at the end of a frame, so that they are comments.
+    /// Nothing more is sent but a comment four times a second. Break at the end of a frame, so that they are comments.
     Comments,
     /// The connection is closed in good order (FIN), between two chunks.
     Close,

@@ -22,7 +22,7 @@ use slot_runtime::session::Unobserved;
 use slot_runtime::transport::{Connector, Endpoint, HttpLimits, Io, ModelClient, TcpConnector};
 use slot_runtime::{Outcome, Session, SessionConfig};
 use slot_wire::Dialect;
-use std::{collections::BTreeMap, io, sync::Arc};
+use std::{collections::BTreeMap, io, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// How the runtime reaches the mock.
@@ -72,7 +72,7 @@ impl InProcess {
             }
         };
         let connector = self.plant.connector(connector);
-        let client = ModelClient::new(connector, endpoint, None, HttpLimits::default());
+        let client = ModelClient::new(connector, endpoint, None, limits(job.patience));
         let cancel = CancellationToken::new();
         let log = EventLog::new(job.cancel_at.map(|(event, call)| {
             let sink = CancelAt { event: event.to_owned(), lane: format!("call:{call}"), cancel: cancel.clone() };
@@ -145,6 +145,14 @@ fn variables(world: &World) -> Vec<(String, String)> {
         ("HOME".to_owned(), text(world.home())),
         ("TMPDIR".to_owned(), text(world.tmp())),
     ]
+}
+
+/// The limits of an exchange: the runtime's own, but for the silence that a case is about.
+fn limits(patience: Option<Duration>) -> HttpLimits {
+    match patience {
+        None => HttpLimits::default(),
+        Some(idle) => HttpLimits { idle, silence: idle * 2, ..HttpLimits::default() },
+    }
 }
 
 /// The exit code that `slot exec` gives for this outcome.

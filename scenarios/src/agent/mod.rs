@@ -82,6 +82,8 @@ pub struct Job<'a> {
     pub cancel_at: Option<(&'a str, &'a str)>,
     /// How long the run may take.
     pub limit: Duration,
+    /// How long the agent waits for a further part of a response, if it can be told.
+    pub patience: Option<Duration>,
 }
 
 /// A scripted answer to an approval question.

@@ -37,6 +37,10 @@ pub struct CaseFile {
     /// How long the run may take, in milliseconds. An adapter may allow more.
     #[serde(default = "default_limit")]
     pub limit_ms: u64,
+    /// How long a runtime that can be told so waits for a further part of a response, in milliseconds; for an event in
+    /// it, twice as long. Its own limits when absent. So a case about silence need not wait for minutes over sockets.
+    #[serde(default)]
+    pub patience_ms: Option<u64>,
     /// What lies on the disk before, and which tools the case registers.
     #[serde(default)]
     pub world: WorldSpec,

@@ -159,6 +159,7 @@ fn build(
         dialects: file.dialects.clone(),
         cancel: None,
         limit: Duration::from_millis(file.limit_ms),
+        patience: file.patience_ms.map(Duration::from_millis),
         world: file.world.clone(),
         answers: file.answers.clone(),
         script,
@@ -197,6 +198,13 @@ impl Loader<'_> {
         }
         if file.limit_ms == 0 || file.limit_ms > LIMIT_MS {
             self.problem("limit_ms", format!("the limit is not within 1 to {LIMIT_MS}"), "leave it out for 10000");
+        }
+        if file.patience_ms.is_some_and(|ms| ms == 0 || ms > file.limit_ms) {
+            self.problem(
+                "patience_ms",
+                "the patience is not within 1 to the case's limit",
+                "leave it out for the runtime's own limits",
+            );
         }
         self.dialects(case);
         for slip in case.script.problems() {

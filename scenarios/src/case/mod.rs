@@ -43,6 +43,8 @@ pub struct Case {
     pub cancel: Option<(String, String)>,
     /// How long a run may take.
     pub limit: Duration,
+    /// How long a runtime that can be told so waits for a further part of a response.
+    pub patience: Option<Duration>,
     /// What lies on the disk before.
     pub world: WorldSpec,
     /// What the person answers.

@@ -48,7 +48,8 @@ pub struct RunArgs {
     /// How the reference runtime reaches the mock: a for pipes in memory and virtual time, b for sockets.
     #[arg(long, value_enum, default_value_t = TierArg::B)]
     tier: TierArg,
-    /// The dialect to speak; the agent's first when absent.
+    /// The dialect to speak. When absent, the agent's first, and for a case that cannot be said in it another of the
+    /// agent's.
     #[arg(long)]
     dialect: Option<String>,
     /// Judges only the rules that bind every agent, or only the house rules.
@@ -260,11 +261,10 @@ fn runner(args: &RunArgs) -> Result<Runner, String> {
             TierArg::A => Tier::A,
             TierArg::B => Tier::B,
         };
-        let dialect = args.dialect.clone().unwrap_or_else(|| "chat".to_owned());
-        let known: Vec<&str> = slot_wire::Dialect::ALL.into_iter().map(slot_wire::Dialect::name).collect();
-        check_dialect(&dialect, &known, REFERENCE)?;
+        let known: Vec<String> = slot_wire::Dialect::ALL.into_iter().map(|dialect| dialect.name().to_owned()).collect();
+        let (dialect, others) = dialects(args, &known, REFERENCE)?;
         let runner = Runner::new(Arc::new(InProcess::new(tier)));
-        return Ok(Runner { dialect, virtual_time: tier == Tier::A, ..runner });
+        return Ok(Runner { dialect, others, virtual_time: tier == Tier::A, ..runner });
     }
     let mut locator = Locator::from_env();
     for value in &args.bin {
@@ -275,9 +275,7 @@ fn runner(args: &RunArgs) -> Result<Runner, String> {
         None => Adapter::built_in(&args.agent),
     };
     let adapter = adapter.map_err(|error| error.to_string())?;
-    let known: Vec<&str> = adapter.dialects.iter().map(String::as_str).collect();
-    let dialect = args.dialect.clone().or_else(|| adapter.dialects.first().cloned()).unwrap_or_default();
-    check_dialect(&dialect, &known, &adapter.name)?;
+    let (dialect, others) = dialects(args, &adapter.dialects, &adapter.name)?;
     let mock = mock_llm::Config {
         binding: adapter.binding.clone(),
         side: adapter.side.clone(),
@@ -289,14 +287,19 @@ fn runner(args: &RunArgs) -> Result<Runner, String> {
         .build()
         .map_err(|error| format!("cannot start: {error}"))?;
     let agent = runtime.block_on(CommandAgent::connect(adapter, &locator)).map_err(|error| error.to_string())?;
-    Ok(Runner { dialect, mock, least_limit, ..Runner::new(Arc::new(agent)) })
+    Ok(Runner { dialect, others, mock, least_limit, ..Runner::new(Arc::new(agent)) })
 }
 
-fn check_dialect(dialect: &str, known: &[&str], agent: &str) -> Result<(), String> {
-    if known.contains(&dialect) {
-        return Ok(());
+/// The dialect to speak, and the others of the agent: none when one was asked for by name.
+fn dialects(args: &RunArgs, known: &[String], agent: &str) -> Result<(String, Vec<String>), String> {
+    let Some(dialect) = &args.dialect else {
+        let mut known = known.iter().cloned();
+        return Ok((known.next().unwrap_or_default(), known.collect()));
+    };
+    if known.contains(dialect) {
+        return Ok((dialect.clone(), Vec::new()));
     }
-    let fix = crate::source::did_you_mean(dialect, known);
+    let fix = crate::source::did_you_mean(dialect, &known.iter().map(String::as_str).collect::<Vec<_>>());
     Err(format!("{agent} does not speak the dialect {dialect:?}; {fix}"))
 }
 

@@ -103,7 +103,7 @@ fn judge_case(
     base: Option<Option<&Trace>>,
 ) -> Result<(CaseResult, Option<Run>), HarnessError> {
     let started = Instant::now();
-    if !case.speaks(&runner.dialect) {
+    if runner.dialect_of(case).is_none() {
         let detail = format!("it can only be said in {}, not in {}", case.dialects.join(", "), runner.dialect);
         let outcome = Outcome::new(Verdict::NotApplicable, "other-dialect", detail);
         return Ok((all_of(case, &outcome, started.elapsed()), None));

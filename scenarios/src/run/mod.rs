@@ -17,6 +17,7 @@ pub use quiet::quiet_planted_panics;
 pub use repeat::merge;
 
 use crate::agent::Agent;
+use crate::case::Case;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,8 @@ pub struct Runner {
     pub agent: Arc<dyn Agent>,
     /// The dialect to speak.
     pub dialect: String,
+    /// The other dialects it may speak, for cases that cannot be said in that one.
+    pub others: Vec<String>,
     /// How the mock is set up beside the script: binding, side traffic. Its folders are those of each world.
     pub mock: mock_llm::Config,
     /// Whether cases that start no process run in virtual time. Only for an agent that uses no socket.
@@ -62,12 +65,18 @@ impl Runner {
         Runner {
             agent,
             dialect: "chat".to_owned(),
+            others: Vec::new(),
             mock: mock_llm::Config::default(),
             virtual_time: false,
             least_limit: Duration::ZERO,
             patience: Patience::default(),
             cancel: CancellationToken::new(),
         }
+    }
+
+    /// The dialect in which a case is run: the runner's, or the first of the others in which it can be said.
+    pub fn dialect_of(&self, case: &Case) -> Option<&str> {
+        std::iter::once(&self.dialect).chain(&self.others).map(String::as_str).find(|dialect| case.speaks(dialect))
     }
 }
 

@@ -200,9 +200,10 @@ impl Inside {
             world: &self.world,
             tools: &case.world.tools,
             mock: &self.mock,
-            dialect: &self.runner.dialect,
+            dialect: self.runner.dialect_of(case).unwrap_or(&self.runner.dialect),
             cancel_at: case.cancel.as_ref().map(|(event, call)| (event.as_str(), call.as_str())),
             limit: self.limit,
+            patience: self.case.patience,
         };
         let agent = tokio::time::timeout(self.limit + self.runner.patience.grace, self.runner.agent.run(job));
         let run = tokio::select! {

@@ -127,3 +127,14 @@ fn results_come_in_the_order_of_the_cases_whatever_ended_first() {
     let expect: Vec<&str> = library.all().map(|case| case.id.as_str()).collect();
     assert_eq!((ids, missing, steps), (expect.clone(), 0, expect.len()));
 }
+
+#[test]
+fn a_case_that_cannot_be_said_in_the_first_dialect_is_said_in_another() {
+    let library = Library::load(None, None).unwrap();
+    let case = library.choose(&["wire/s034".to_owned()]).unwrap().remove(0).base;
+    assert_eq!(case.dialects, ["anthropic"]);
+    let others = vec!["responses".to_owned(), "anthropic".to_owned()];
+    let many = Runner { others, ..runner(Ill::Silent) };
+    assert_eq!(many.dialect_of(&case), Some("anthropic"));
+    assert_eq!(runner(Ill::Silent).dialect_of(&case), None);
+}

@@ -29,7 +29,18 @@ fn shell(script: &str) -> CommandAgent {
 static NOBODY: BTreeMap<String, crate::agent::Answer> = BTreeMap::new();
 
 fn job<'a>(world: &'a World, mock: &'a MockLlm, mode: Mode, limit: Duration) -> Job<'a> {
-    Job { prompt: "the task", mode, answers: &NOBODY, tools: &[], world, mock, dialect: "chat", cancel_at: None, limit }
+    Job {
+        prompt: "the task",
+        mode,
+        answers: &NOBODY,
+        tools: &[],
+        world,
+        mock,
+        dialect: "chat",
+        cancel_at: None,
+        limit,
+        patience: None,
+    }
 }
 
 fn empty_world() -> World {
