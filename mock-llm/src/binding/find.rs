@@ -55,7 +55,7 @@ fn shape(op: Op, tool: &WireTool) -> Result<ToolBinding, String> {
             with.insert(name.to_owned(), value);
         }
     }
-    Ok(ToolBinding { tool: tool.name.clone(), with, absolute })
+    Ok(ToolBinding { tool: tool.name.clone(), with, absolute, shell: false })
 }
 
 /// The property that carries `field`: a required one before an optional one, in order of the name table.

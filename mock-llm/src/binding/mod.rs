@@ -34,6 +34,10 @@ pub struct ToolBinding {
     /// Whether relative paths are made absolute by putting the workspace before them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub absolute: bool,
+    /// Whether the tool is a shell: every `{field}` in a string stands for that field as one word of a POSIX shell, with
+    /// text around it: `{ cmd = "printf %s {content} > {path}" }`. For agents that have no tools for files.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shell: bool,
 }
 
 /// The folders that `$WORKSPACE`, `$OUTSIDE` and `$HOME` stand for. A folder that is absent leaves its name as it is.
@@ -155,8 +159,46 @@ impl ToolBinding {
         {
             *path = if path == "." { root.clone() } else { format!("{}/{path}", root.trim_end_matches('/')) };
         }
-        self.with.iter().filter_map(|(key, value)| Some((key.clone(), fill_fields(value, &fields)?))).collect()
+        let fill = if self.shell { fill_words } else { fill_fields };
+        self.with.iter().filter_map(|(key, value)| Some((key.clone(), fill(value, &fields)?))).collect()
     }
+}
+
+/// Puts an operation's fields into a template as words of a shell. Never `None`: a field that the script left out, or
+/// that is no text, stays as it stands.
+fn fill_words(template: &Value, fields: &Map<String, Value>) -> Option<Value> {
+    match template {
+        Value::String(text) => {
+            // One pass, so that a value that reads like a field is a value.
+            let mut filled = String::new();
+            let mut rest = text.as_str();
+            while let Some((before, after)) = rest.split_once('{') {
+                filled.push_str(before);
+                let field = after.split_once('}').and_then(|(name, left)| Some((fields.get(name)?.as_str()?, left)));
+                match field {
+                    Some((value, left)) => {
+                        filled.push_str(&shell_word(value));
+                        rest = left;
+                    }
+                    None => {
+                        filled.push('{');
+                        rest = after;
+                    }
+                }
+            }
+            Some(Value::String(filled + rest))
+        }
+        Value::Array(items) => Some(items.iter().filter_map(|item| fill_words(item, fields)).collect()),
+        Value::Object(members) => Some(Value::Object(
+            members.iter().filter_map(|(key, value)| Some((key.clone(), fill_words(value, fields)?))).collect(),
+        )),
+        other => Some(other.clone()),
+    }
+}
+
+/// A text as one word of a POSIX shell.
+fn shell_word(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Puts an operation's fields into a template. `None` for a `{field}` that the script left out.
@@ -221,7 +263,8 @@ mod tests {
 
     fn given(with: Value) -> Binding {
         let with = with.as_object().unwrap().clone();
-        Binding([(Op::Read, ToolBinding { tool: "read_files".into(), with, absolute: true })].into())
+        let binding = ToolBinding { tool: "read_files".into(), with, absolute: true, shell: false };
+        Binding([(Op::Read, binding)].into())
     }
 
     fn read(path: &str) -> Call {
@@ -261,6 +304,19 @@ mod tests {
     fn a_value_of_the_wrong_type_keeps_it() {
         let call = Call { with: json!({"path": 5}).as_object().cloned(), ..read("") };
         check(json!({"path": "{path}"}), &call, r#"{"path":5}"#);
+    }
+
+    #[test]
+    fn a_shell_gets_every_field_as_one_word() {
+        let with = json!({"cmd": "printf %s {content} > {path}; echo {path", "argv": ["{path}"], "n": 1});
+        let binding = ToolBinding { with: with.as_object().unwrap().clone(), shell: true, ..ToolBinding::default() };
+        let fields = json!({"path": "it's {content}", "content": "$(rm -r /)"}).as_object().unwrap().clone();
+        let filled = Value::Object(binding.arguments(&fields, &Folders::default()));
+        let word = r"'it'\''s {content}'";
+        let expect = json!({
+            "cmd": format!("printf %s '$(rm -r /)' > {word}; echo {{path"), "argv": [word], "n": 1,
+        });
+        assert_eq!(filled, expect);
     }
 
     #[test]

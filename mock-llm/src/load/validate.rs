@@ -262,7 +262,7 @@ pub(super) fn check_cut(cut: &Cut, path: &str) -> Option<Problem> {
 pub(crate) fn neutral() -> Bound {
     let tools = Op::ALL.into_iter().map(|op| {
         let with = op.fields().iter().map(|field| ((*field).to_owned(), Value::String(format!("{{{field}}}"))));
-        (op, ToolBinding { tool: op.to_string().to_lowercase(), with: with.collect(), absolute: false })
+        (op, ToolBinding { tool: op.to_string().to_lowercase(), with: with.collect(), ..ToolBinding::default() })
     });
     Bound { tools: Binding(tools.collect()), unbound: Vec::new() }
 }

@@ -53,7 +53,8 @@ impl CommandAgent {
 
     /// An agent whose program (an absolute path) and version are known.
     pub fn new(adapter: Adapter, program: PathBuf, version: String) -> CommandAgent {
-        let abilities = Abilities { modes: adapter.offered(), ..Abilities::default() };
+        let file_tools = !adapter.binding.0.values().any(|binding| binding.shell);
+        let abilities = Abilities { modes: adapter.offered(), file_tools, ..Abilities::default() };
         CommandAgent { adapter, program, version, abilities }
     }
 

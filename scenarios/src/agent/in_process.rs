@@ -53,6 +53,7 @@ impl InProcess {
             runtime_events: true,
             extension_tools: true,
             cancellation: true,
+            file_tools: true,
             modes: vec![Mode::Unattended, Mode::Auto, Mode::Ask, Mode::Deny],
         };
         InProcess { tier, plant, abilities }

@@ -41,6 +41,8 @@ pub struct Abilities {
     pub extension_tools: bool,
     /// Whether a case may cancel it at a named event.
     pub cancellation: bool,
+    /// Whether it has tools of its own for files. A shell that stands for them is none: no path is judged in it.
+    pub file_tools: bool,
     /// The approval modes it offers.
     pub modes: Vec<Mode>,
 }

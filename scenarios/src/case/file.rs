@@ -180,6 +180,8 @@ pub enum Ability {
     Cancellation,
     /// It hands out runtime events.
     RuntimeEvents,
+    /// It has tools of its own for files; that its shell reads and writes them is no substitute.
+    FileTools,
 }
 
 impl fmt::Display for Ability {
@@ -188,6 +190,7 @@ impl fmt::Display for Ability {
             Ability::ExtensionTools => "extension-tools",
             Ability::Cancellation => "cancellation",
             Ability::RuntimeEvents => "runtime-events",
+            Ability::FileTools => "file-tools",
         })
     }
 }

@@ -196,6 +196,7 @@ fn lack(case: &Case, abilities: &Abilities) -> Option<String> {
         Ability::ExtensionTools => abilities.extension_tools,
         Ability::Cancellation => abilities.cancellation,
         Ability::RuntimeEvents => abilities.runtime_events,
+        Ability::FileTools => abilities.file_tools,
     };
     if let Some(ability) = case.needs.iter().find(|ability| !has(ability)) {
         return Some(format!("the agent does not offer {ability}"));
@@ -287,6 +288,7 @@ mod tests {
             runtime_events: true,
             extension_tools: true,
             cancellation: true,
+            file_tools: true,
             modes: vec![Mode::Unattended, Mode::Deny],
         };
         assert_eq!(lack(&case, &all), None);
