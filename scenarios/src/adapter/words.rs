@@ -103,7 +103,7 @@ fn parts(words: &[String]) -> Result<Parts<'_>, AdapterError> {
 }
 
 fn check(env: &BTreeMap<String, String>, args: &[String]) -> Result<(), AdapterError> {
-    for name in env.keys().filter(|name| RESERVED.contains(&name.as_str())) {
+    if let Some(name) = env.keys().find(|name| RESERVED.contains(&name.as_str())) {
         return Err(fault(format!("{name} belongs to the run"), "leave it out"));
     }
     let all: Vec<&str> = env.values().chain(args).flat_map(|word| names(word)).collect();

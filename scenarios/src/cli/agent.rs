@@ -46,7 +46,7 @@ pub struct AgentArgs {
     /// Case by case it prints the base URL, which stays the same, the folders and the task, and waits until you have
     /// pressed Enter, or the last turn was served a while ago, or --limit has passed. What is asked of an agent's exit,
     /// output or processes is UNTESTABLE then, and the agent keeps its network.
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["bin", "jobs", "allow_network"])]
+    #[arg(long, value_name = "ADDRESS|URL", conflicts_with_all = ["bin", "jobs", "allow_network"])]
     attach: Option<String>,
     /// What the agent of --cmd or --attach is called in reports and baselines.
     #[arg(long, value_name = "NAME")]
