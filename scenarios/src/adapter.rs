@@ -2,14 +2,19 @@
 //!
 //! An [`Adapter`] says which program to start with which arguments, environment and files, in which dialects and modes,
 //! and which of its tools stand for the abstract operations. This module reads and checks adapters, knows the ones that
-//! are built in, and finds an agent's program. It starts nothing.
+//! are built in, and finds an agent's program. It starts nothing. An agent that needs no settings file gets its adapter
+//! from a [`CommandLine`], and one that was watched gets it from what was [`Probed`].
 //!
 //! A program is found in one way for every agent: where `--bin NAME=PATH` says, else (for programs of this project)
 //! beside the running program, else on the PATH. Nothing is ever built or downloaded on the way.
 
 mod locate;
+mod probe;
+mod words;
 
 pub use locate::Locator;
+pub use probe::Probed;
+pub use words::{CommandLine, called};
 
 use crate::agent::Mode;
 use crate::source::{Document, Problem, Problems, did_you_mean};
@@ -50,7 +55,7 @@ pub struct Adapter {
     /// The program belongs to this project, so that it is looked for beside the running program before the PATH.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub beside: bool,
-    /// Arguments with which the program prints its version.
+    /// Arguments with which the program prints its version; when empty it is not asked.
     pub version: Vec<String>,
     /// Arguments of a run. An element `{mode}` stands for the arguments of the mode. `{base_url}` (with `/v1`),
     /// `{origin}` (without it), `{dialect}`, `{model}`, `{prompt}`, `{workspace}` and `{home}` are replaced anywhere.
@@ -140,7 +145,9 @@ fn is_empty(binding: &Binding) -> bool {
 #[derive(Debug, thiserror::Error)]
 pub enum AdapterError {
     /// No adapter of this name is built in.
-    #[error("no agent is called `{name}`; {fix}; `--adapter FILE` takes an adapter of your own")]
+    #[error(
+        "no agent is called `{name}`; {fix}; an adapter of your own is given as `--agent ./FILE.toml`, and `--cmd` needs none"
+    )]
     Unknown {
         /// The name that was asked for.
         name: String,
@@ -165,6 +172,30 @@ pub enum AdapterError {
         value: String,
         /// What is wrong with it.
         problem: String,
+    },
+    /// The words of a command line are not right.
+    #[error("--cmd: {problem}; {fix}")]
+    Words {
+        /// What is wrong.
+        problem: String,
+        /// What to write.
+        fix: String,
+    },
+    /// An agent cannot be called so.
+    #[error("--name {name:?} is no name; use lower-case letters, digits and hyphens")]
+    Name {
+        /// What was given.
+        name: String,
+    },
+    /// The agent ran and did not show its tools.
+    #[error("{agent} {problem}; {fix}")]
+    Silent {
+        /// The agent.
+        agent: String,
+        /// What it did.
+        problem: String,
+        /// What to do.
+        fix: String,
     },
     /// The agent's program is nowhere.
     #[error(

@@ -10,7 +10,8 @@
 //! 3. [`check`] judges the trace, [`verdict`] has the words for it.
 //! 4. [`report`] tells it, and [`repro`] keeps what is needed to play a failure again.
 //!
-//! [`faults`] turns every rule red on purpose, [`schema`] describes the files for editors, [`cli`] is the command line.
+//! [`faults`] turns every rule red on purpose, [`schema`] describes the files for editors, [`cli`] is the command line, and
+//! [`harness`] puts the cases into another project's `cargo test`.
 
 pub mod adapter;
 pub mod agent;
@@ -19,6 +20,7 @@ pub mod case;
 pub mod check;
 pub mod cli;
 pub mod faults;
+pub mod harness;
 pub mod isolate;
 pub mod report;
 pub mod repro;

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may simply fail")]
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use slotspec::isolate::census::is_childless;
 use slotspec::isolate::{self, IsolationError};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -11,6 +12,7 @@ use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
     let entered = isolate::enter();
+    let childless = childless();
     let refused = matches!(entered, Err(IsolationError::Refused { .. } | IsolationError::Unsupported));
     if let Err(error) = &entered
         && refused
@@ -25,8 +27,25 @@ fn main() -> ExitCode {
         Trial::test("children_are_inside_too", children_are_inside_too),
         Trial::test("threads_are_noticed", threads_are_noticed),
     ];
-    let tests = tests.into_iter().map(|test| test.with_ignored_flag(refused)).collect();
+    let mut tests: Vec<Trial> = tests.into_iter().map(|test| test.with_ignored_flag(refused)).collect();
+    tests.push(Trial::test("a_child_is_noticed", move || {
+        let seen = childless?;
+        check(seen == [false, true, false, true], &format!("{seen:?}"))
+    }));
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
+}
+
+/// Whether this process is known to be childless: before orphans are its own, after that, with a child, and without it.
+/// The other tests start children as well, so this comes before them.
+fn childless() -> std::io::Result<[bool; 4]> {
+    let before = is_childless();
+    isolate::adopt_orphans();
+    let adopted = is_childless();
+    let mut child = Command::new("sleep").arg("600").spawn()?;
+    let with = is_childless();
+    child.kill()?;
+    child.wait()?;
+    Ok([before, adopted, with, is_childless()])
 }
 
 fn check(holds: bool, otherwise: &str) -> Result<(), Failed> {

@@ -70,6 +70,10 @@ impl Script {
     /// Whether the streams of a turn hold what its faults look for.
     fn check_places(&self, index: usize, path: &str, all: &mut Vec<Problem>) {
         let turn = &self.turns[index];
+        // A turn may hold megabytes, and a library is loaded by every command: nothing is rendered that nobody looks at.
+        if turn.fault.is_none() && turn.attempts.is_empty() {
+            return;
+        }
         let Ok(model) = ModelTurn::new(index, turn, &neutral(), &Folders::default()) else { return };
         let own = turn.fault.iter().map(|fault| (format!("{path}.fault"), fault));
         let tries = turn.attempts.iter().enumerate().map(|(at, fault)| (format!("{path}.attempt[{at}]"), fault));
@@ -173,6 +177,9 @@ fn check_value(value: &Value, path: &str, all: &mut Vec<Problem>) {
 }
 
 fn check_mangle(call: &Call, path: &str, all: &mut Vec<Problem>) {
+    if call.mangle.is_empty() {
+        return;
+    }
     let Ok((_, mut text)) = neutral().call(call, &Folders::default()) else { return };
     for (at, how) in call.mangle.iter().enumerate() {
         match corrupt::mangle(&text, *how) {

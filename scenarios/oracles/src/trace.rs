@@ -231,6 +231,8 @@ pub enum AgentEnd {
         /// Why.
         reason: String,
     },
+    /// Nobody saw its end: a person drove it, so that its exit, its output and its processes are unknown.
+    Unseen,
 }
 
 /// The reference runtime's canonical event log, one JSON object per event, in canonical order.

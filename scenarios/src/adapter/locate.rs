@@ -58,14 +58,19 @@ impl Locator {
             return Ok(path.clone());
         }
         let beside = adapter.beside.then(|| self.beside()).into_iter().flatten();
-        let on_path = std::env::split_paths(&self.path).filter(|folder| folder.is_absolute());
-        let found = beside.chain(on_path).map(|folder| folder.join(&adapter.program)).find(|path| executable(path));
-        found.ok_or_else(|| AdapterError::Missing {
+        let beside = beside.map(|folder| folder.join(&adapter.program)).find(|path| executable(path));
+        beside.or_else(|| self.on_path(&adapter.program)).ok_or_else(|| AdapterError::Missing {
             agent: adapter.name.clone(),
             program: adapter.program.clone(),
             looked: if adapter.beside { "beside this program, nor on the PATH" } else { "on the PATH" }.to_owned(),
             install: adapter.install.clone(),
         })
+    }
+
+    /// The first program of this name on the PATH, whose relative folders are passed over.
+    pub fn on_path(&self, program: &str) -> Option<PathBuf> {
+        let folders = std::env::split_paths(&self.path).filter(|folder| folder.is_absolute());
+        folders.map(|folder| folder.join(program)).find(|path| executable(path))
     }
 
     /// The folder of the running program, and the one above it where Cargo puts tests and examples into a folder of
@@ -78,7 +83,7 @@ impl Locator {
     }
 }
 
-fn executable(path: &Path) -> bool {
+pub(super) fn executable(path: &Path) -> bool {
     path.is_file() && access(path, Access::EXEC_OK).is_ok()
 }
 

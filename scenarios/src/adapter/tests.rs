@@ -213,7 +213,8 @@ fn an_unknown_agent_gets_the_nearest_name() {
     let error = Adapter::built_in("slto").unwrap_err().to_string();
     assert_eq!(
         error,
-        "no agent is called `slto`; did you mean \"slot\"?; `--adapter FILE` takes an adapter of your own"
+        "no agent is called `slto`; did you mean \"slot\"?; an adapter of your own is given as `--agent ./FILE.toml`, and `--cmd` \
+         needs none"
     );
 }
 

@@ -32,13 +32,16 @@ pub struct CommandAgent {
 }
 
 impl CommandAgent {
-    /// Finds the agent's program and asks for its version. Needs a Tokio runtime with time and I/O.
+    /// Finds the agent's program and asks for its version, if the adapter says how. Needs a Tokio runtime with time and I/O.
     ///
     /// # Errors
     ///
     /// When the program is not found, or does not say its version within 20 seconds; both with the way to install it.
     pub async fn connect(adapter: Adapter, locator: &Locator) -> Result<CommandAgent, AdapterError> {
         let program = locator.find(&adapter)?;
+        if adapter.version.is_empty() {
+            return Ok(CommandAgent::new(adapter, program, String::new()));
+        }
         match probe(&program, &adapter.version).await {
             Ok(said) => {
                 // Many programs put their name before it, which every report has already.
@@ -133,7 +136,7 @@ async fn probe(program: &Path, args: &[String]) -> Result<String, String> {
         AgentEnd::TimedOut { limit_ms } => Err(format!("it did not end within {limit_ms} ms")),
         AgentEnd::Signalled { signal } => Err(format!("it was ended by signal {signal}")),
         AgentEnd::NotStarted { reason } => Err(reason),
-        AgentEnd::NotRun => Err("it was not run".to_owned()),
+        AgentEnd::NotRun | AgentEnd::Unseen => Err("it was not run".to_owned()),
     }
 }
 

@@ -1,8 +1,9 @@
 //! What is judged: anything that runs a task against the mock model.
 //!
-//! One trait covers the reference runtime in process and any command. A [`Job`] says what to do and in which world; an
+//! One trait covers the reference runtime in process, any command, and an agent that a person drives. A [`Job`] says what to do and in which world; an
 //! [`AgentRun`] says how it ended. Everything else is observed from outside.
 
+pub mod attached;
 pub mod command;
 pub mod extension;
 pub mod in_process;
@@ -11,8 +12,10 @@ mod room;
 use crate::world::{ExtensionTool, World};
 use mock_llm::MockLlm;
 use serde::{Deserialize, Serialize};
-use slot_oracles::{RuntimeTrace, trace::AgentEnd};
+use slot_oracles::RuntimeTrace;
 use std::{collections::BTreeMap, future::Future, pin::Pin, time::Duration};
+
+pub use slot_oracles::trace::AgentEnd;
 
 /// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -66,6 +69,8 @@ pub enum Mode {
 
 /// One task in one world.
 pub struct Job<'a> {
+    /// The id of the case, for whoever must tell a person what is being run.
+    pub case: &'a str,
     /// What the user says.
     pub prompt: &'a str,
     /// Who is asked.

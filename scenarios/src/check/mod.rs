@@ -156,6 +156,10 @@ fn expectations(check: &Check, expect: &Expect, seen: &Seen, other: Option<&Trac
             all.push(Met::Unseen(format!("oracle {} compares two runs, and there was one", oracle.id)));
             return all;
         }
+        _ if !oracle.can_see(&seen.trace) => {
+            all.push(Met::Unseen(format!("{}, which oracle {} cannot judge", wire::DRIVEN, oracle.id)));
+            return all;
+        }
         _ => oracle.judge(&seen.trace),
     };
     for finding in against(&check.rule, findings) {
@@ -187,7 +191,11 @@ fn holds(expect: &Expect, seen: &Seen) -> Vec<Met> {
     all.extend(expect.text.iter().flat_map(|want| wire::replayed_text(wire, want)));
     all.extend(expect.prefix.map(|_| wire::prefix_is_stable(wire)));
     all.extend(expect.exit.map(|want| wire::exit(&wire.end, want)));
-    all.extend(expect.stdout.iter().flat_map(|want| wire::text("stdout", &seen.stdout, want, "wrong-output")));
+    if wire.end == AgentEnd::Unseen && expect.stdout.is_some() {
+        all.push(Met::Unseen(format!("{}, so that its output is not seen", wire::DRIVEN)));
+    } else {
+        all.extend(expect.stdout.iter().flat_map(|want| wire::text("stdout", &seen.stdout, want, "wrong-output")));
+    }
     if let Some(runtime) = &seen.trace.runtime {
         all.extend(expect.event.iter().flat_map(|(name, want)| events::counts(runtime, name, want)));
         all.extend(expect.lane.iter().map(|(id, want)| events::lane(runtime, id, want)));

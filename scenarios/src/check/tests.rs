@@ -299,6 +299,17 @@ fn an_agent_that_never_ran_is_the_harness_at_fault() {
 }
 
 #[test]
+fn what_needs_the_end_of_an_agent_is_unseen_without_it() {
+    let mut driven = seen();
+    driven.trace.wire.end = AgentEnd::Unseen;
+    for expect in ["exit = 0", "exit = 'failure'", "stdout.contains = 'done'", "requests = 2, exit = 0"] {
+        check_in(&driven, None, expect, Verdict::Untestable, "unseen");
+    }
+    check_in(&driven, None, "requests = 3, exit = 0", Verdict::Fail, "wrong-request-count");
+    check_in(&driven, None, "requests = 2", Verdict::Pass, "");
+}
+
+#[test]
 fn a_script_that_could_not_be_played_is_not_judged() {
     let unbound = Seen { unbound: vec!["op LIST is not bound".into()], ..seen() };
     check_in(&unbound, None, "result.c1 = 'answered'", Verdict::NotApplicable, "no-tool");

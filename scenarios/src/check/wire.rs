@@ -142,6 +142,9 @@ pub(super) fn text(name: &str, text: &str, want: &TextExpect, cause: &'static st
     all
 }
 
+/// Why some things cannot be seen of an agent that the harness did not start.
+pub(super) const DRIVEN: &str = "the agent was driven by hand";
+
 /// The exit code.
 pub(super) fn exit(end: &AgentEnd, want: ExitExpect) -> Met {
     match (end, want) {
@@ -151,6 +154,7 @@ pub(super) fn exit(end: &AgentEnd, want: ExitExpect) -> Met {
         (AgentEnd::Finished { code }, ExitExpect::Failure(_)) => {
             Met::when(*code != 0, "wrong-exit", || "the exit code is 0, although the run failed".to_owned())
         }
+        (AgentEnd::Unseen, _) => Met::Unseen(format!("{DRIVEN}, so that its exit code is not seen")),
         (other, _) => Met::no("wrong-exit", format!("the agent did not end by itself: {other:?}")),
     }
 }

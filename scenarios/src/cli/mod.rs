@@ -3,9 +3,12 @@
 //! Exit codes: 0 every rule that must be kept is kept; 1 one is not, or nothing can be said of one; 2 bad input; 130
 //! interrupted.
 
+mod agent;
 mod explain;
+mod probe;
 mod run;
 mod self_test;
+mod show;
 
 use crate::case::{Library, LibraryError};
 use crate::schema::Format;
@@ -33,10 +36,16 @@ enum Command {
     /// Exit codes: 0 every rule that must be kept is kept; 1 one is not, or nothing can be said of one; 2 bad input; 130
     /// interrupted.
     Run(Box<run::RunArgs>),
+    /// Runs an agent once, looks at the tools it sends, and writes an adapter that `run --agent FILE` takes.
+    ///
+    /// Exit codes: 0 the adapter is written; 1 the agent showed no tools; 2 bad input; 130 interrupted.
+    Probe(Box<probe::ProbeArgs>),
     /// Lists rules and cases.
     List(ListArgs),
     /// Explains a rule or a case.
     Explain(ExplainArgs),
+    /// Shows the exact bytes that the mock sends in a case, with every write marked.
+    Show(show::ShowArgs),
     /// Plants faults and demands that each turns its rule red: the suite's own test. Prints the kill matrix.
     ///
     /// Exit codes: 0 every fault was found and every rule that must be kept has one; 1 not so; 2 bad input; 130
@@ -103,8 +112,10 @@ struct ExplainArgs {
 pub fn main() -> ExitCode {
     let code = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Probe(args) => probe::probe(&args),
         Command::List(args) => list(&args),
         Command::Explain(args) => explain(&args),
+        Command::Show(args) => show::show(&args),
         Command::SelfTest(args) => self_test::self_test(&args),
         Command::NaiveAgent(args) => Ok(self_test::naive_agent(&args)),
         Command::Schema { format } => print(&format!("{:#}\n", crate::schema::of(format).to_value())),

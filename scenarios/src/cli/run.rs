@@ -1,9 +1,7 @@
 //! `slotspec run`.
 
 use super::Sources;
-use crate::adapter::{Adapter, Locator};
-use crate::agent::command::CommandAgent;
-use crate::agent::in_process::{InProcess, Tier};
+use super::agent::AgentArgs;
 use crate::baseline::{self, Baseline};
 use crate::case::{Case, CaseSet, Library};
 use crate::isolate;
@@ -17,13 +15,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// The name of the reference runtime as an agent.
-const REFERENCE: &str = "reference";
 /// Most jobs at a time.
 const MOST_JOBS: u32 = 256;
 /// Interrupted.
@@ -36,28 +32,11 @@ pub struct RunArgs {
     /// the path of a case file. All when absent.
     #[arg(value_name = "CASE")]
     patterns: Vec<String>,
-    /// What is judged: the reference runtime in this process, or an agent with an adapter, such as slot or pi.
-    #[arg(long, value_name = "NAME", default_value = REFERENCE)]
-    agent: String,
-    /// An adapter of your own, in place of a built-in one.
-    #[arg(long, value_name = "FILE", conflicts_with = "agent")]
-    adapter: Option<PathBuf>,
-    /// Where an agent's program is.
-    #[arg(long, value_name = "NAME=PATH")]
-    bin: Vec<String>,
-    /// How the reference runtime reaches the mock: a for pipes in memory and virtual time, b for sockets.
-    #[arg(long, value_enum, default_value_t = TierArg::B)]
-    tier: TierArg,
-    /// The dialect to speak. When absent, the agent's first, and for a case that cannot be said in it another of the
-    /// agent's.
-    #[arg(long)]
-    dialect: Option<String>,
+    #[command(flatten)]
+    agent: AgentArgs,
     /// Judges only the rules that bind every agent, or only the house rules.
     #[arg(long, value_enum)]
     profile: Option<ProfileArg>,
-    /// Runs an agent with the network it would have anyway.
-    #[arg(long)]
-    allow_network: bool,
     /// How many cases are run beside each other; as many as there are processors when absent.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_JOBS)))]
     jobs: Option<u32>,
@@ -118,14 +97,6 @@ impl Shard {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum TierArg {
-    /// Pipes in memory; virtual time where no process is started.
-    A,
-    /// Sockets.
-    B,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ProfileArg {
     /// The rules that bind every agent.
     Universal,
@@ -139,10 +110,10 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, String> {
     let sets = args.shard.map_or(sets.clone(), |shard| shard.of(sets));
     let baseline = args.baseline.as_deref().map(|path| read_baseline(path, args.update_baseline)).transpose()?;
     // A namespace belongs to a thread and what it starts, so this comes before any other thread.
-    let note = isolate(args)?;
+    let note = args.agent.isolate()?;
     isolate::adopt_orphans();
     quiet_planted_panics();
-    let runner = runner(args)?;
+    let runner = args.agent.runner()?;
     watch_for_interrupt(runner.cancel.clone())?;
     if !args.json
         && let Some(note) = note
@@ -237,72 +208,6 @@ fn apply_baseline(
     Ok(())
 }
 
-fn is_reference(args: &RunArgs) -> bool {
-    args.adapter.is_none() && args.agent == REFERENCE
-}
-
-/// Keeps the network away from an agent that is a program. The reference runtime shares this process and dials nothing
-/// but the mock.
-fn isolate(args: &RunArgs) -> Result<Option<String>, String> {
-    if is_reference(args) {
-        return Ok(None);
-    }
-    if args.allow_network {
-        return Ok(Some("the agent runs with the network (--allow-network)".to_owned()));
-    }
-    isolate::enter()
-        .map(|isolation| Some(format!("the agent runs in a {isolation}")))
-        .map_err(|error| error.to_string())
-}
-
-fn runner(args: &RunArgs) -> Result<Runner, String> {
-    if is_reference(args) {
-        let tier = match args.tier {
-            TierArg::A => Tier::A,
-            TierArg::B => Tier::B,
-        };
-        let known: Vec<String> = slot_wire::Dialect::ALL.into_iter().map(|dialect| dialect.name().to_owned()).collect();
-        let (dialect, others) = dialects(args, &known, REFERENCE)?;
-        let runner = Runner::new(Arc::new(InProcess::new(tier)));
-        return Ok(Runner { dialect, others, virtual_time: tier == Tier::A, ..runner });
-    }
-    let mut locator = Locator::from_env();
-    for value in &args.bin {
-        locator.give(value).map_err(|error| error.to_string())?;
-    }
-    let adapter = match &args.adapter {
-        Some(path) => Adapter::load(path),
-        None => Adapter::built_in(&args.agent),
-    };
-    let adapter = adapter.map_err(|error| error.to_string())?;
-    let (dialect, others) = dialects(args, &adapter.dialects, &adapter.name)?;
-    let mock = mock_llm::Config {
-        binding: adapter.binding.clone(),
-        side: adapter.side.clone(),
-        ..mock_llm::Config::default()
-    };
-    let least_limit = adapter.limit();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start: {error}"))?;
-    let agent = runtime.block_on(CommandAgent::connect(adapter, &locator)).map_err(|error| error.to_string())?;
-    Ok(Runner { dialect, others, mock, least_limit, ..Runner::new(Arc::new(agent)) })
-}
-
-/// The dialect to speak, and the others of the agent: none when one was asked for by name.
-fn dialects(args: &RunArgs, known: &[String], agent: &str) -> Result<(String, Vec<String>), String> {
-    let Some(dialect) = &args.dialect else {
-        let mut known = known.iter().cloned();
-        return Ok((known.next().unwrap_or_default(), known.collect()));
-    };
-    if known.contains(dialect) {
-        return Ok((dialect.clone(), Vec::new()));
-    }
-    let fix = crate::source::did_you_mean(dialect, &known.iter().map(String::as_str).collect::<Vec<_>>());
-    Err(format!("{agent} does not speak the dialect {dialect:?}; {fix}"))
-}
-
 /// Cancels the run at the first interrupt or request to terminate. A second one ends the process at once.
 pub(super) fn watch_for_interrupt(cancel: CancellationToken) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -334,8 +239,11 @@ pub(super) fn watch_for_interrupt(cancel: CancellationToken) -> Result<(), Strin
 
 fn execute(args: &RunArgs, runner: &Runner, library: &Library, sets: &[CaseSet]) -> Report {
     let started = Instant::now();
-    let jobs =
-        args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |jobs| jobs as usize);
+    let jobs = match args.jobs {
+        _ if args.agent.by_hand() => 1,
+        Some(jobs) => jobs as usize,
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
     let replay = Replay { arguments: replay_arguments(args) };
     let unwritten = Mutex::new(None);
     let keep = |case: &Case, run: &Run, result: &mut CaseResult| {
@@ -347,7 +255,7 @@ fn execute(args: &RunArgs, runner: &Runner, library: &Library, sets: &[CaseSet])
             Err(error) => *unwritten.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string()),
         }
     };
-    let mut line = ProgressLine::new();
+    let mut line = if args.agent.by_hand() { ProgressLine::none() } else { ProgressLine::new() };
     let (mut runs, mut missing) = (Vec::new(), 0);
     for _ in 0..args.repeat {
         let (cases, left) = run_all(runner, &library.rules, sets, jobs, &keep, |progress| line.step(&progress));
@@ -374,25 +282,9 @@ fn execute(args: &RunArgs, runner: &Runner, library: &Library, sets: &[CaseSet])
 
 /// The flags without which a replay would be another run.
 fn replay_arguments(args: &RunArgs) -> String {
-    let mut words: Vec<String> = Vec::new();
-    if let Some(adapter) = &args.adapter {
-        words.extend(["--adapter".to_owned(), adapter.display().to_string()]);
-    } else if args.agent != REFERENCE {
-        words.extend(["--agent".to_owned(), args.agent.clone()]);
-    }
-    for bin in &args.bin {
-        words.extend(["--bin".to_owned(), bin.clone()]);
-    }
-    if args.tier == TierArg::A {
-        words.extend(["--tier".to_owned(), "a".to_owned()]);
-    }
-    for (flag, value) in
-        [("--dialect", args.dialect.clone()), ("--rules", args.sources.rules.as_ref().map(|p| p.display().to_string()))]
-    {
-        words.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
-    }
-    if args.allow_network {
-        words.push("--allow-network".to_owned());
+    let mut words = args.agent.replay();
+    if let Some(rules) = &args.sources.rules {
+        words.extend(["--rules".to_owned(), rules.display().to_string()]);
     }
     words.iter().map(|word| repro::shell_word(word)).collect::<Vec<_>>().join(" ")
 }

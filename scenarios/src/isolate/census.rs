@@ -21,6 +21,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const KILL_ROUNDS: usize = 100;
 /// Of an environment this much is read; the kernel allows more, the agents we start get far less.
 const MAX_ENVIRONMENT: u64 = 1024 * 1024;
+const USUAL_ENVIRONMENT: usize = 8 * 1024;
+/// More than any `/proc/PID/stat` holds: a name of at most 64 bytes and some fifty numbers.
+const MAX_STAT: usize = 4 * 1024;
 /// Characters of a command line that are reported.
 const MAX_COMMAND: usize = 200;
 
@@ -129,7 +132,8 @@ impl Processes {
     }
 
     fn marked(&self, pid: u32) -> bool {
-        let mut environment = Vec::new();
+        // Room for most environments, so that one is read at once and not in pieces that begin with 32 bytes.
+        let mut environment = Vec::with_capacity(USUAL_ENVIRONMENT);
         let read = fs::File::open(format!("/proc/{pid}/environ"))
             .and_then(|file| file.take(MAX_ENVIRONMENT).read_to_end(&mut environment));
         read.is_ok() && environment.split(|byte| *byte == 0).any(|entry| entry == self.0.assignment)
@@ -176,7 +180,30 @@ fn reap(pid: u32) {
 fn processes() -> BTreeMap<u32, Stat> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid: u32| Some((pid, stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?))).collect()
+    pids.filter_map(|pid: u32| Some((pid, stat_of(pid)?))).collect()
+}
+
+/// The file is given out whole by the first read, and there are as many of them as there are processes.
+fn stat_of(pid: u32) -> Option<Stat> {
+    let mut buffer = [0; MAX_STAT];
+    let len = fs::File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut buffer)).ok()?;
+    stat(&String::from_utf8_lossy(&buffer[..len]))
+}
+
+/// Whether this process has no child at all, alive or ended, and would be the parent of every orphan: then nothing that
+/// it started is alive. One look at one number in place of one at every process of the machine.
+#[cfg(target_os = "linux")]
+pub fn is_childless() -> bool {
+    use rustix::process::{WaitId, WaitIdOptions, child_subreaper, waitid};
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    child_subreaper().is_ok_and(|own| own.is_some())
+        && waitid(WaitId::All, look).is_err_and(|e| e == rustix::io::Errno::CHILD)
+}
+
+/// Nothing is known of children here.
+#[cfg(not(target_os = "linux"))]
+pub fn is_childless() -> bool {
+    false
 }
 
 /// Reads `/proc/PID/stat`: the command in brackets may itself hold brackets and blanks.

@@ -18,6 +18,11 @@ impl ProgressLine {
         ProgressLine { terminal: std::io::stderr().is_terminal(), bad: 0 }
     }
 
+    /// Shows nothing, for a run that speaks to a person in another way.
+    pub fn none() -> Self {
+        ProgressLine { terminal: false, bad: 0 }
+    }
+
     /// Takes one step.
     pub fn step(&mut self, progress: &Progress<'_>) {
         self.bad += usize::from(progress.last.is_bad());

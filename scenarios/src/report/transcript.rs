@@ -101,6 +101,7 @@ fn end(end: &AgentEnd) -> String {
         AgentEnd::TimedOut { limit_ms } => format!("stopped after {limit_ms} ms"),
         AgentEnd::Signalled { signal } => format!("signal {signal}"),
         AgentEnd::NotStarted { reason } => format!("not started: {reason}"),
+        AgentEnd::Unseen => "not seen".to_owned(),
     }
 }
 

@@ -103,13 +103,7 @@ fn judge_case(
     base: Option<Option<&Trace>>,
 ) -> Result<(CaseResult, Option<Run>), HarnessError> {
     let started = Instant::now();
-    if runner.dialect_of(case).is_none() {
-        let detail = format!("it can only be said in {}, not in {}", case.dialects.join(", "), runner.dialect);
-        let outcome = Outcome::new(Verdict::NotApplicable, "other-dialect", detail);
-        return Ok((all_of(case, &outcome, started.elapsed()), None));
-    }
-    if let Some(lack) = lack(case, runner.agent.abilities()) {
-        let outcome = Outcome::new(Verdict::NotApplicable, "not-offered", lack);
+    if let Some(outcome) = not_applicable(case, runner) {
         return Ok((all_of(case, &outcome, started.elapsed()), None));
     }
     let run = match run_bounded(runner, case) {
@@ -188,6 +182,16 @@ fn lean_on(twin: &Case, base: &CaseResult, result: &mut CaseResult) {
             check.outcome = empty.clone();
         }
     }
+}
+
+/// What is said of every check of a case that cannot be played in this dialect, or on an agent with these abilities;
+/// `None` when it can.
+pub fn not_applicable(case: &Case, runner: &Runner) -> Option<Outcome> {
+    if runner.dialect_of(case).is_none() {
+        let detail = format!("it can only be said in {}, not in {}", case.dialects.join(", "), runner.dialect);
+        return Some(Outcome::new(Verdict::NotApplicable, "other-dialect", detail));
+    }
+    lack(case, runner.agent.abilities()).map(|lack| Outcome::new(Verdict::NotApplicable, "not-offered", lack))
 }
 
 /// Why an agent cannot be asked to play this case, if it cannot.

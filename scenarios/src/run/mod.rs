@@ -10,7 +10,7 @@ mod pool;
 mod quiet;
 mod repeat;
 
-pub use judge::{CaseResult, CheckResult, judge_set, judge_trace};
+pub use judge::{CaseResult, CheckResult, judge_set, judge_trace, not_applicable};
 pub use once::{HarnessError, Run, run_bounded};
 pub use pool::{Progress, run_all};
 pub use quiet::quiet_planted_panics;

@@ -19,10 +19,11 @@ pub fn no_process_left(trace: &WireTrace) -> Vec<Finding> {
         .collect()
 }
 
-/// O52: the agent ended by itself, within its limit and without being killed.
+/// O52: the agent ended by itself, within its limit and without being killed. An end that nobody saw is no finding, and
+/// [`crate::Oracle::can_see`] says so.
 pub fn ends(trace: &WireTrace) -> Vec<Finding> {
     let (cause, detail) = match &trace.end {
-        AgentEnd::Finished { .. } => return Vec::new(),
+        AgentEnd::Finished { .. } | AgentEnd::Unseen => return Vec::new(),
         AgentEnd::NotRun => ("not-run", "the agent was never run".to_owned()),
         AgentEnd::TimedOut { limit_ms } => ("hang", format!("the agent did not end within {limit_ms} ms")),
         AgentEnd::Signalled { signal } => ("crash", format!("the agent was ended by signal {signal}")),
@@ -54,6 +55,16 @@ mod tests {
         check(AgentEnd::Signalled { signal: 11 }, &["crash"]);
         check(AgentEnd::NotStarted { reason: "no such file".into() }, &["not-started"]);
         check(AgentEnd::NotRun, &["not-run"]);
+    }
+
+    #[test]
+    fn an_end_that_nobody_saw_is_nothing_to_judge() {
+        check(AgentEnd::Unseen, &[]);
+        for (id, sees) in [("O41", false), ("O52", false), ("O01", true)] {
+            let wire = WireTrace { end: AgentEnd::Unseen, ..WireTrace::default() };
+            let trace = crate::Trace { wire, runtime: None };
+            assert_eq!(crate::oracles::by_id(id).is_some_and(|oracle| oracle.can_see(&trace)), sees, "{id}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! The numbers are those of the catalogue of oracles in the reference; a number never changes meaning.
 
+use crate::trace::AgentEnd;
 use crate::{Finding, RuntimeTrace, Trace, WireTrace};
 
 pub mod catalog;
@@ -51,12 +52,15 @@ impl Oracle {
     /// Whether the oracle can judge this trace by itself.
     pub fn can_see(&self, trace: &Trace) -> bool {
         match self.check {
-            OracleCheck::Wire(_) => true,
+            OracleCheck::Wire(_) => trace.wire.end != AgentEnd::Unseen || !ABOUT_PROCESSES.contains(&self.id),
             OracleCheck::Runtime(_) => trace.runtime.is_some(),
             OracleCheck::Pair(_) => false,
         }
     }
 }
+
+/// The oracles that look at how the agent ended and what it left running.
+const ABOUT_PROCESSES: &[&str] = &["O41", "O52"];
 
 /// The oracle with this id.
 pub fn by_id(id: &str) -> Option<&'static Oracle> {

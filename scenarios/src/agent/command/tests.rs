@@ -29,10 +29,12 @@ fn shell(script: &str) -> CommandAgent {
 static NOBODY: BTreeMap<String, crate::agent::Answer> = BTreeMap::new();
 
 fn job<'a>(world: &'a World, mock: &'a MockLlm, mode: Mode, limit: Duration) -> Job<'a> {
+    let (prompt, answers) = ("the task", &NOBODY);
     Job {
-        prompt: "the task",
+        case: "a/b",
+        prompt,
         mode,
-        answers: &NOBODY,
+        answers,
         tools: &[],
         world,
         mock,
@@ -235,6 +237,14 @@ async fn a_version_is_the_first_line() {
     assert_eq!(probed("echo agent 3 >&2").await.unwrap(), "agent 3");
     assert_eq!(probed("echo sh 3").await.unwrap(), "3");
     assert_eq!(probed("head -c 500 /dev/zero | tr '\\0' x").await.unwrap(), "x".repeat(80));
+}
+
+#[tokio::test]
+async fn a_version_that_nobody_knows_how_to_ask_for_is_not_asked_for() {
+    let mut adapter = shell("exit 0").adapter;
+    adapter.version = Vec::new();
+    let agent = CommandAgent::connect(adapter, &Locator::from_env()).await.unwrap();
+    assert_eq!(agent.version(), "");
 }
 
 #[tokio::test]
