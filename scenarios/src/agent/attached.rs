@@ -71,7 +71,7 @@ impl Attached {
         let bound = std::net::TcpListener::bind(address).and_then(|listener| listener.local_addr());
         let address = bound.map_err(|source| AttachError::Listen { address, source })?;
         // A person at the machine approves what the agent asks for, or has told it to ask for nothing.
-        let abilities = Abilities { modes: vec![Mode::Unattended], ..Abilities::default() };
+        let abilities = Abilities { modes: vec![Mode::Unattended], file_tools: true, ..Abilities::default() };
         Ok(Attached { name, address, abilities, done, tell })
     }
 
