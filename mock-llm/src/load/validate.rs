@@ -79,7 +79,9 @@ impl Script {
         let tries = turn.attempts.iter().enumerate().map(|(at, fault)| (format!("{path}.attempt[{at}]"), fault));
         for (path, fault) in own.chain(tries) {
             let words = fault::Words { script: &turn.calls, sent: &model.calls };
-            let body = Dialect::Chat.encode(&model, &form());
+            // Bytes of the fault's own stand in place of what would be encoded.
+            let encoded = if fault.bytes.is_some() { &ModelTurn::text("") } else { &model };
+            let body = Dialect::Chat.encode(encoded, &form());
             let found = fault::apply(body, fault, words, Dialect::Chat, self.seed, index);
             if let Some(missing) = found.missing.into_iter().next() {
                 all.push(problem(path, missing, "take an anchor from the turn's own text or arguments"));
