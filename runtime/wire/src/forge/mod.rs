@@ -274,7 +274,7 @@ impl Stripper {
             self.searched = vec![0; ROWS.len()];
         }
         let first = endings[0].as_bytes()[0];
-        let end = text.len().min(self.limit);
+        let end = self.window(text);
         let mut at = len.max(self.searched[row].saturating_sub(position)).min(end);
         while let Some(next) = memchr::memchr(first, &text[at..end]) {
             at += next;
@@ -288,12 +288,12 @@ impl Stripper {
             }
             if partial && !(last && end == text.len()) {
                 self.searched[row] = position + at;
-                return self.unclosed(opened, end, last);
+                return self.unclosed(opened, text, last);
             }
             at += 1;
         }
         self.searched[row] = position + end;
-        self.unclosed(opened, end, last)
+        self.unclosed(opened, text, last)
     }
 
     /// Looks for the end of the JSON behind a marker at `position`.
@@ -317,25 +317,35 @@ impl Stripper {
                 json::Begin::At(at) => (len + at, json::Brackets::default()),
             },
         };
-        let end = text.len().min(self.limit);
+        let end = self.window(text);
         if let Some(value) = text.get(at..end).and_then(|rest| brackets.end(rest)) {
             return Step::Remove(at + value);
         }
         opened.json = Some((end.max(at), brackets));
-        let step = self.unclosed(opened, end, last);
+        let step = self.unclosed(opened, text, last);
         if matches!(step, Step::Remove(_)) {
             self.counted = position + end;
         }
         step
     }
 
-    /// What to do with a marker whose ending is not among the first `end` bytes that begin with it.
-    fn unclosed(&mut self, opened: Opened, end: usize, last: bool) -> Step {
-        if !last && end < self.limit {
+    /// How many bytes of `text` may be held back: the limit, rounded down to whole characters.
+    fn window(&self, text: &[u8]) -> usize {
+        let mut end = text.len().min(self.limit);
+        while text.get(end).is_some_and(|byte| byte & 0xC0 == 0x80) {
+            end -= 1;
+        }
+        end
+    }
+
+    /// What to do with a marker whose ending is not in the window of `text`, which begins with it.
+    fn unclosed(&mut self, opened: Opened, text: &[u8], last: bool) -> Step {
+        let full = text.len() >= self.limit;
+        if !last && !full {
             self.opened = Some(opened);
             return Step::Wait;
         }
-        self.stripped.open |= end < self.limit;
+        self.stripped.open |= !full;
         Step::Remove(opened.marker.len)
     }
 }
