@@ -63,6 +63,8 @@ pub enum Flaw {
     UnknownTool,
     /// The tools are advertised in another order.
     UnsortedTools,
+    /// Calls that are written in text are run.
+    RunForged,
     /// Earlier results are shortened in later requests.
     RewriteHistory,
     /// It never ends.
@@ -105,6 +107,9 @@ impl Naive<'_> {
         for _ in 0..MOST_TURNS {
             let turn = self.ask(&messages)?;
             self.misbehave();
+            if self.flaw == Flaw::RunForged {
+                forged(&turn.text).iter().for_each(|call| drop(tools::run(call, self.workspace, self.flaw)));
+            }
             if turn.calls.is_empty() {
                 return Ok(turn.text);
             }
@@ -182,6 +187,19 @@ impl Naive<'_> {
         };
         json!({"role": "tool", "tool_call_id": call.id, "content": content})
     }
+}
+
+/// The calls that are written in a text, between the tags that many a model was trained on.
+fn forged(text: &str) -> Vec<Call> {
+    let bodies = text.split("<tool_call>").skip(1).filter_map(|rest| rest.split_once("</tool_call>"));
+    let calls = bodies.filter_map(|(body, _)| serde_json::from_str::<Value>(body.trim()).ok());
+    calls
+        .map(|call| Call {
+            id: String::new(),
+            name: call["name"].as_str().unwrap_or_default().to_owned(),
+            arguments: call["arguments"].to_string(),
+        })
+        .collect()
 }
 
 fn replay(turn: &Turn) -> Value {
