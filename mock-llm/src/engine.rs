@@ -421,8 +421,8 @@ impl Progress {
         let ops: BTreeSet<Op> =
             self.script.turns.iter().flat_map(|turn| turn.calls.iter().filter_map(|call| call.op)).collect();
         let bound = binding::bind(ops, &config.binding, &request.tools);
-        for (index, turn) in self.script.turns.iter().enumerate() {
-            if let Ok(turn) = ModelTurn::new(index, turn, &bound, &config.folders) {
+        for index in 0..self.script.turns.len() {
+            if let Ok(turn) = ModelTurn::new(index, &self.script.turns, &bound, &config.folders) {
                 self.steps[index].said = turn.served(self.steps[index].said.times, turn.end == End::Clean);
             }
         }
@@ -438,7 +438,7 @@ impl Progress {
         }
         let (nothing, no_fault) = (Bound::default(), Fault::default());
         let (index, turn) = (key.turn, &self.script.turns[key.turn]);
-        let model = ModelTurn::new(index, turn, self.bound.as_ref().unwrap_or(&nothing), folders)?;
+        let model = ModelTurn::new(index, &self.script.turns, self.bound.as_ref().unwrap_or(&nothing), folders)?;
         let fault = match key.attempt {
             Some(attempt) => &turn.attempts[attempt],
             None => turn.fault.as_ref().unwrap_or(&no_fault),

@@ -39,7 +39,7 @@ pub fn preview(script: &Script, dialect: Dialect) -> Result<Vec<Preview>, Unboun
     let no_fault = Fault::default();
     let mut all = Vec::new();
     for (index, turn) in script.turns.iter().enumerate() {
-        let model = ModelTurn::new(index, turn, &bound, &Folders::default())?;
+        let model = ModelTurn::new(index, &script.turns, &bound, &Folders::default())?;
         let attempts = turn.attempts.iter().enumerate().map(|(attempt, fault)| (Some(attempt), fault));
         for (attempt, fault) in attempts.chain([(None, turn.fault.as_ref().unwrap_or(&no_fault))]) {
             let key = Key { turn: index, attempt, dialect, form: form.clone(), old: false };

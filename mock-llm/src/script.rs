@@ -25,10 +25,10 @@ pub struct Script {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
-    /// Text before the calls.
+    /// Text before the calls. It may name the script's calls as raw bytes do (see `fault.bytes`): `$NAME(c1)`, `$JSON(c1)`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub say: String,
-    /// Reasoning before the text, in the dialect's own channel.
+    /// Reasoning before the text, in the dialect's own channel. It may name calls as `say` does.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// The tool calls, in order.

@@ -2,7 +2,8 @@
 
 use crate::binding::{Bound, Folders, UnboundOp};
 use crate::corrupt;
-use crate::script::{Cut, End, Framing, Stop, Turn};
+use crate::fault::Words;
+use crate::script::{Call, Cut, End, Framing, Stop, Turn};
 use slot_oracles::trace::{ServedCall, ServedTurn};
 
 /// What an encoder needs to know of a turn.
@@ -27,12 +28,14 @@ pub struct ModelTurn {
 }
 
 impl ModelTurn {
-    /// Binds a scripted turn.
+    /// Binds the turn at `index` of a script's turns.
     ///
     /// # Errors
     ///
-    /// When one of its operations is not bound.
-    pub fn new(index: usize, turn: &Turn, bound: &Bound, folders: &Folders) -> Result<ModelTurn, UnboundOp> {
+    /// When one of its operations is not bound, or that of a call that its words name.
+    pub fn new(index: usize, turns: &[Turn], bound: &Bound, folders: &Folders) -> Result<ModelTurn, UnboundOp> {
+        let turn = &turns[index];
+        let words = |text: &str| said(text, turns, bound, folders).map(|(text, _)| text);
         let calls = turn.calls.iter().map(|call| {
             let (name, arguments) = bound.call(call, folders)?;
             Ok(ServedCall {
@@ -43,8 +46,8 @@ impl ModelTurn {
         });
         Ok(ModelTurn {
             index,
-            reason: turn.reason.clone(),
-            text: turn.say.clone(),
+            reason: words(&turn.reason)?,
+            text: words(&turn.say)?,
             calls: calls.collect::<Result<_, _>>()?,
             stop: turn.stop.unwrap_or(if turn.calls.is_empty() { Stop::Stop } else { Stop::ToolCalls }),
             end: turn.end,
@@ -80,6 +83,31 @@ impl ModelTurn {
     }
 }
 
+/// A text with the words of calls in the place of their names, and what names no call of the script.
+pub(crate) fn said(
+    text: &str,
+    turns: &[Turn],
+    bound: &Bound,
+    folders: &Folders,
+) -> Result<(String, Vec<String>), UnboundOp> {
+    let mut missing = Vec::new();
+    if !text.contains('$') {
+        return Ok((text.to_owned(), missing));
+    }
+    let named = |call: &&Call| text.contains(&format!("({})", call.id));
+    let script: Vec<Call> = turns.iter().flat_map(|turn| &turn.calls).filter(named).cloned().collect();
+    let sent: Vec<ServedCall> = script
+        .iter()
+        .map(|call| {
+            let (name, arguments) = bound.call(call, folders)?;
+            Ok(ServedCall { id: call.wire_id().to_owned(), name, arguments })
+        })
+        .collect::<Result<_, _>>()?;
+    let filled = Words { script: &script, sent: &sent }.fill(text.as_bytes(), &mut missing);
+    // Texts are put between the characters of a text, so nothing is lost here.
+    Ok((String::from_utf8_lossy(&filled).into_owned(), missing))
+}
+
 /// The anchor of a cut.
 pub(crate) fn anchor(cut: &Cut) -> Option<&str> {
     cut.inside.as_deref().or(cut.before.as_deref()).or(cut.after.as_deref())
@@ -92,5 +120,21 @@ fn stop_name(stop: Stop) -> &'static str {
         Stop::ToolCalls => "tool_calls",
         Stop::MaxTokens => "max_tokens",
         Stop::ContentFilter => "content_filter",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Script;
+
+    #[test]
+    fn words_name_the_calls_of_any_turn_as_they_are_bound() {
+        let text = "[[turn]]\nsay = '$NAME(c1) for $5'\n[[turn.call]]\nid = 'c1'\ntool = 'run'\nwith = { a = 'ü' }\n\
+                    [[turn]]\nreason = '<call>$NAME(c1)$JSON(c1)</call>'\nsay = '$ID(c1)'";
+        let script = Script::from_toml(text, "s.toml").unwrap();
+        let turn = |index| ModelTurn::new(index, &script.turns, &Bound::default(), &Folders::default()).unwrap();
+        assert_eq!(turn(0).text, "run for $5");
+        assert_eq!((turn(1).reason.as_str(), turn(1).text.as_str()), (r#"<call>run{"a":"ü"}</call>"#, "c1"));
     }
 }

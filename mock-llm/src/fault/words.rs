@@ -1,5 +1,5 @@
-//! What raw bytes may say of a call: its id, name and arguments as they are bound, so that a case with raw bytes runs
-//! with the tools of any agent.
+//! What raw bytes and words may say of a call: its id, name and arguments as they are bound, so that a case that speaks of
+//! calls otherwise than by making them runs with the tools of any agent.
 
 use crate::script::Call;
 use slot_oracles::trace::ServedCall;
@@ -28,7 +28,7 @@ impl Words<'_> {
             match self.word(word, id) {
                 Some(text) => out.extend_from_slice(text.as_bytes()),
                 None => {
-                    missing.push(format!("the turn has no call `{id}` for ${word}({id})"));
+                    missing.push(format!("there is no call `{id}` for ${word}({id})"));
                     out.extend_from_slice(&rest[..len]);
                 }
             }

@@ -161,6 +161,10 @@ mod tests {
             "[[turn]]\nreason = 'hm'\n[[turn]]\nsay = 'done'",
             "s.toml:1:1: turn[0]: a turn without calls and text cannot be told from its history; give it a `say`",
         );
+        check(
+            "[[turn]]\nsay = 'a $NAME(c1)'",
+            "s.toml:2:7: turn[0].say: there is no call `c1` for $NAME(c1); name a call of the script by its id",
+        );
         check(&with_turn("gate = ''"), "s.toml:3:8: turn[0].gate: the gate has no name; name it or leave it out");
     }
 

@@ -7,7 +7,7 @@ use crate::dialect::{Dialect, Form};
 use crate::fault;
 use crate::plan::locate;
 use crate::script::{Call, Cut, Op, Script, Turn};
-use crate::turn::ModelTurn;
+use crate::turn::{ModelTurn, said};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -53,7 +53,8 @@ impl Script {
             }
             // What the body holds is only known once the calls are sound.
             let sound = all.len() == before;
-            check_cuts(index, turn, &path, sound, &mut all);
+            self.check_words(turn, &path, &mut all);
+            check_cuts(index, &self.turns, &path, sound, &mut all);
             if let Some(fault) = &turn.fault {
                 faults::check(fault, &format!("{path}.fault"), &mut all);
             }
@@ -74,7 +75,7 @@ impl Script {
         if turn.fault.is_none() && turn.attempts.is_empty() {
             return;
         }
-        let Ok(model) = ModelTurn::new(index, turn, &neutral(), &Folders::default()) else { return };
+        let Ok(model) = ModelTurn::new(index, &self.turns, &neutral(), &Folders::default()) else { return };
         let own = turn.fault.iter().map(|fault| (format!("{path}.fault"), fault));
         let tries = turn.attempts.iter().enumerate().map(|(at, fault)| (format!("{path}.attempt[{at}]"), fault));
         for (path, fault) in own.chain(tries) {
@@ -85,6 +86,16 @@ impl Script {
             let found = fault::apply(body, fault, words, Dialect::Chat, self.seed, index);
             if let Some(missing) = found.missing.into_iter().next() {
                 all.push(problem(path, missing, "take an anchor from the turn's own text or arguments"));
+            }
+        }
+    }
+
+    /// Whether the calls that a turn's words name are there.
+    fn check_words(&self, turn: &Turn, path: &str, all: &mut Vec<Problem>) {
+        for (field, text) in [("say", &turn.say), ("reason", &turn.reason)] {
+            let Ok((_, missing)) = said(text, &self.turns, &neutral(), &Folders::default()) else { continue };
+            if let Some(missing) = missing.into_iter().next() {
+                all.push(problem(format!("{path}.{field}"), missing, "name a call of the script by its id"));
             }
         }
     }
@@ -198,9 +209,10 @@ fn check_mangle(call: &Call, path: &str, all: &mut Vec<Problem>) {
     }
 }
 
-fn check_cuts(index: usize, turn: &Turn, path: &str, sound: bool, all: &mut Vec<Problem>) {
+fn check_cuts(index: usize, turns: &[Turn], path: &str, sound: bool, all: &mut Vec<Problem>) {
+    let turn = &turns[index];
     let body = std::cell::LazyCell::new(|| {
-        let model = ModelTurn::new(index, turn, &neutral(), &Folders::default()).ok()?;
+        let model = ModelTurn::new(index, turns, &neutral(), &Folders::default()).ok()?;
         Some(Dialect::Chat.encode(&model, &form()))
     });
     for (at, cut) in turn.cut.iter().enumerate() {

@@ -111,6 +111,15 @@ pub enum EventKind {
         /// How many calls it carries.
         calls: usize,
     },
+    /// Session: the words of a turn imitated calls, and what did so was removed. Once per turn.
+    ForgeryStripped {
+        /// The turn.
+        turn: u32,
+        /// How many pieces were removed from text and reasoning together.
+        count: usize,
+        /// Whose calls they imitate, sorted.
+        families: Vec<&'static str>,
+    },
     /// Session: a turn failed after something was committed, or for good. Nothing of it is run.
     TurnFailed {
         /// The turn.

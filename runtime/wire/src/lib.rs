@@ -5,6 +5,7 @@
 //! - [`conversation`]: what is sent back, whatever dialect carries it.
 //! - [`replay`]: signed and encrypted blocks, which go back verbatim or not at all.
 //! - [`dialect`]: the providers' wire forms, both ways.
+//! - [`forge`]: markup in text that imitates calls, and its removal.
 //! - [`stream`]: the two decoders in one, from a body's bytes to its turn.
 //!
 //! This crate knows no runtime, opens no file, starts no task and asks no clock. Everything here is a pure function of
@@ -12,6 +13,7 @@
 
 pub mod conversation;
 pub mod dialect;
+pub mod forge;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -27,6 +27,8 @@ pub struct Expect {
     pub catalog: Option<CatalogExpect>,
     /// The model's words as later requests replay them.
     pub text: Option<TextExpect>,
+    /// The conversation of the last request as it was transmitted, reasoning included: JSON text, one line for each item.
+    pub sent: Option<TextExpect>,
     /// Whether each request appends to the one before it.
     pub prefix: Option<PrefixExpect>,
     /// The exit code.
@@ -211,7 +213,7 @@ impl Expect {
         let results = self.result.iter();
         let results = results.filter(|(_, e)| matches!(e, ResultExpect::Exact(f) if *f == ResultFields::default()));
         idle.extend(results.map(|(id, _)| format!("result.{id}")));
-        for (name, text) in [("text", &self.text), ("stdout", &self.stdout)] {
+        for (name, text) in [("text", &self.text), ("sent", &self.sent), ("stdout", &self.stdout)] {
             idle.extend(text.as_ref().filter(|t| **t == TextExpect::default()).map(|_| name.to_owned()));
         }
         idle.extend(self.catalog.as_ref().filter(|c| **c == CatalogExpect::default()).map(|_| "catalog".to_owned()));

@@ -122,6 +122,9 @@ pub struct CheckFile {
     /// See [`Expect::text`].
     #[serde(default)]
     pub text: Option<TextExpect>,
+    /// See [`Expect::sent`].
+    #[serde(default)]
+    pub sent: Option<TextExpect>,
     /// See [`Expect::prefix`].
     #[serde(default)]
     pub prefix: Option<PrefixExpect>,
@@ -150,6 +153,7 @@ impl CheckFile {
             requests: self.requests,
             catalog: self.catalog.clone(),
             text: self.text.clone(),
+            sent: self.sent.clone(),
             prefix: self.prefix,
             exit: self.exit,
             stdout: self.stdout.clone(),

@@ -189,6 +189,7 @@ fn holds(expect: &Expect, seen: &Seen) -> Vec<Met> {
     all.extend(expect.requests.map(|want| wire::requests(wire, want)));
     all.extend(expect.catalog.iter().flat_map(|want| wire::catalog(wire, want)));
     all.extend(expect.text.iter().flat_map(|want| wire::replayed_text(wire, want)));
+    all.extend(expect.sent.iter().flat_map(|want| wire::transmitted(wire, want)));
     all.extend(expect.prefix.map(|_| wire::prefix_is_stable(wire)));
     all.extend(expect.exit.map(|want| wire::exit(&wire.end, want)));
     if wire.end == AgentEnd::Unseen && expect.stdout.is_some() {

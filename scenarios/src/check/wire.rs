@@ -114,6 +114,12 @@ pub(super) fn replayed_text(wire: &WireTrace, want: &TextExpect) -> Vec<Met> {
     text("the replayed text", &words, want, "wrong-text")
 }
 
+/// The conversation of the last request, as it was transmitted.
+pub(super) fn transmitted(wire: &WireTrace, want: &TextExpect) -> Vec<Met> {
+    let items = wire.requests.last().map(|request| request.raw.items.join("\n")).unwrap_or_default();
+    text("the transmitted conversation", &items, want, "wrong-history")
+}
+
 fn words_of(request: &WireRequest) -> String {
     let words = request.items.iter().filter_map(|item| match item {
         WireItem::Assistant { text, .. } if !text.is_empty() => Some(text.as_str()),

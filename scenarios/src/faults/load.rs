@@ -22,8 +22,11 @@ struct Entry {
     id: String,
     /// The rule it must turn red.
     rule: String,
-    /// The cases that are run with it; a twin as `case@twin`.
+    /// The cases that are run with it, until one of them turns the rule red; a twin as `case@twin`.
     cases: Vec<String>,
+    /// Every one of them must.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    each: bool,
     /// A change to the trace of a sound run.
     #[serde(default)]
     trace: Option<Mutation>,
@@ -44,6 +47,8 @@ pub struct Fault {
     pub rule: String,
     /// The cases that are run with it.
     pub cases: Vec<String>,
+    /// Whether every one of them must turn the rule red, and not just one.
+    pub each: bool,
     /// What is planted.
     pub kind: FaultKind,
     /// Where it is written.
@@ -104,7 +109,8 @@ pub fn load<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<V
                 }
                 Ok(kind) => {
                     let place = document.find(&at);
-                    faults.push(Fault { id: entry.id, rule: entry.rule, cases: entry.cases, kind, place });
+                    let Entry { id, rule, cases, each, .. } = entry;
+                    faults.push(Fault { id, rule, cases, each, kind, place });
                 }
                 Err(message) => problems.push(problem(&document, &at, message)),
             }

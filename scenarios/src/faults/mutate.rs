@@ -57,6 +57,16 @@ pub enum Mutation {
     LoseSettled,
     /// The last two events change places.
     SwapEvents,
+    /// The model's words are replayed and shown with forged calls in them.
+    KeepForged,
+    /// The model's words are replayed as nothing.
+    SwallowWords,
+    /// Every message of the history is transmitted without a word that markup is made of.
+    ScrubRaw,
+    /// The events lose the notice of forged calls.
+    LoseNotice,
+    /// The events hold the notice of forged calls twice.
+    NoticeTwice,
 }
 
 impl Mutation {
@@ -86,11 +96,16 @@ impl Mutation {
                 trace.wire.leftover.push(Leftover { pid: 1, command: "sleep 600".into() });
                 true
             }
+            Mutation::KeepForged => words(trace, |text| text.push_str("<tool_call>{}</tool_call> [TOOL_CALL]")),
+            Mutation::SwallowWords => words(trace, String::clear),
+            Mutation::ScrubRaw => scrub_raw(trace),
             Mutation::NoApproval
             | Mutation::LowerLevel
             | Mutation::AskedFirst
             | Mutation::LoseSettled
-            | Mutation::SwapEvents => trace.runtime.as_mut().is_some_and(|runtime| self.events(&mut runtime.events)),
+            | Mutation::SwapEvents
+            | Mutation::LoseNotice
+            | Mutation::NoticeTwice => trace.runtime.as_mut().is_some_and(|runtime| self.events(&mut runtime.events)),
         }
     }
 
@@ -149,6 +164,8 @@ impl Mutation {
         let before = events.clone();
         match self {
             Mutation::NoApproval => events.retain(|e| e["event"] != "approval_decided"),
+            Mutation::LoseNotice => events.retain(|e| e["event"] != "forgery_stripped"),
+            Mutation::NoticeTwice => events.extend(before.iter().filter(|e| e["event"] == "forgery_stripped").cloned()),
             Mutation::LoseSettled => events.retain(|e| e["event"] != "settled"),
             Mutation::LowerLevel => {
                 for event in events.iter_mut().filter(|e| e["event"] == "approval_level") {
@@ -179,6 +196,29 @@ fn is_result(item: &WireItem) -> bool {
 fn add(tree: &mut std::collections::BTreeMap<String, Node>, path: &str) -> bool {
     tree.insert(path.to_owned(), Node::File { text: "x".into() });
     true
+}
+
+/// Changes what the model said, wherever it is replayed with words.
+fn words(trace: &mut Trace, change: impl Fn(&mut String)) -> bool {
+    let items = trace.wire.requests.iter_mut().flat_map(|request| request.items.iter_mut());
+    let mut any = false;
+    for item in items {
+        if let WireItem::Assistant { text, .. } = item {
+            change(text);
+            any = true;
+        }
+    }
+    any
+}
+
+fn scrub_raw(trace: &mut Trace) -> bool {
+    let items = trace.wire.requests.iter_mut().flat_map(|request| request.raw.items.iter_mut());
+    let mut any = false;
+    for item in items.filter(|item| item.contains("TOOL_CALL")) {
+        *item = item.replace("TOOL_CALL", "");
+        any = true;
+    }
+    any
 }
 
 fn tally(trace: &mut Trace) -> bool {

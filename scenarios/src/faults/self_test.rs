@@ -140,6 +140,7 @@ impl SelfTest<'_> {
     }
 
     fn try_fault(&self, fault: &Fault) -> End {
+        let mut last = End::Survived;
         for id in &fault.cases {
             let end = match fault.kind {
                 FaultKind::Trace(_) => self.try_trace(fault, id),
@@ -152,11 +153,14 @@ impl SelfTest<'_> {
                     (Err(problem), _) | (_, Err(problem)) => End::Void(problem),
                 },
             };
-            if end != End::Survived {
+            // One that is killed ends it, unless each must be; one that is not ends it where each must be.
+            let goes_on = if fault.each { matches!(end, End::Killed { .. }) } else { end == End::Survived };
+            if !goes_on {
                 return end;
             }
+            last = end;
         }
-        End::Survived
+        last
     }
 
     /// Runs a case with a sound agent and with a broken one.

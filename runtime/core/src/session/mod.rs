@@ -10,6 +10,7 @@
 //! whose future was dropped in the middle leaves it behind, to be answered before anything else is sent.
 
 mod receive;
+mod scrub;
 
 #[cfg(test)]
 mod tests;
@@ -84,6 +85,11 @@ impl Default for RetryPolicy {
 pub trait TurnObserver: Send + Sync {
     /// Takes a piece. Must not block.
     fn delta(&self, delta: &TurnDelta);
+
+    /// Takes one line about the turn that just ended, for a person. Must not block.
+    fn notice(&self, line: &str) {
+        let _ = line;
+    }
 }
 
 /// Watches nothing.

@@ -3,6 +3,7 @@
 //! A request is encoded once and sent again byte for byte. It is sent again only while nothing of its turn has been
 //! committed: once text or a call has come through, a failure is reported, because a second try would say it twice.
 
+use super::scrub::{Scrubbed, scrub_turn};
 use super::{SessionConfig, TurnObserver};
 use crate::event::{EventKind, EventLog, Lane, Mark};
 use crate::transport::{ModelClient, ModelResponse, TransportError};
@@ -79,8 +80,9 @@ impl Receiver<'_> {
             let sent = EventKind::RequestSent { turn: self.turn, attempt };
             self.log.push(Lane::Session, sent, std::mem::take(&mut after));
             match self.attempt(body.clone()).await {
-                Ok(turn) => {
+                Ok(mut turn) => {
                     self.log.push(Lane::Session, self.received(&turn), Vec::new());
+                    self.scrub(&mut turn);
                     return Ok(turn);
                 }
                 Err(failure) if failure.transient && attempt < self.config.retry.attempts => {
@@ -92,6 +94,14 @@ impl Receiver<'_> {
                 Err(failure) => return Err(failure),
             }
         }
+    }
+
+    /// Takes forged calls out of what enters the history, and says so once.
+    fn scrub(&self, turn: &mut Turn) {
+        let Some(forgery) = scrub_turn(turn) else { return };
+        let (count, families) = (forgery.removed(), forgery.families());
+        self.log.push(Lane::Session, EventKind::ForgeryStripped { turn: self.turn, count, families }, Vec::new());
+        self.observer.notice(&forgery.to_string());
     }
 
     fn received(&self, turn: &Turn) -> EventKind {
@@ -133,6 +143,7 @@ impl Receiver<'_> {
     /// Reads the stream to its end, or to the dialect's last event.
     async fn read(&self, response: &mut ModelResponse, decoder: &mut StreamDecoder) -> Result<(), Failure> {
         let mut deltas = Vec::new();
+        let mut shown = Scrubbed::new(self.observer);
         let silence = self.client.limits().silence;
         let (mut last_event, mut events) = (Instant::now(), 0);
         while !decoder.ended() {
@@ -143,7 +154,7 @@ impl Receiver<'_> {
             };
             let fed = decoder.feed(&chunk, &mut deltas);
             for delta in deltas.drain(..) {
-                self.observer.delta(&delta);
+                shown.delta(&delta);
             }
             fed.map_err(|error| unreadable(&error))?;
             if decoder.events() > events {

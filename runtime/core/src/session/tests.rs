@@ -1,5 +1,7 @@
 //! Whole sessions against scripted bytes over in-memory pipes.
 
+mod forgery;
+
 use super::*;
 use crate::approval::{ApprovalChannel, ApprovalPolicy, ApprovalQuestion, NoChannel};
 use crate::approval::{AskPerson, DenyAll, PassSuggested, PersonAnswer, Unattended};

@@ -63,6 +63,14 @@ pub enum Flaw {
     UnknownTool,
     /// The tools are advertised in another order.
     UnsortedTools,
+    /// Commands that are written in text or reasoning are run, whatever they are wrapped in.
+    RunForged,
+    /// Commands that are written in results are run.
+    RunResults,
+    /// A result that the model writes itself is taken for that of its first call.
+    BelieveResults,
+    /// Arguments lose what looks like a wrapped call.
+    ScrubArguments,
     /// Earlier results are shortened in later requests.
     RewriteHistory,
     /// Pieces go to their index alone, and a second call on a busy index is more of the first.
@@ -149,6 +157,10 @@ impl Naive<'_> {
         for _ in 0..MOST_TURNS {
             let turn = self.ask(&messages)?;
             self.misbehave();
+            if self.flaw == Flaw::RunForged {
+                self.run_written(&turn.text);
+                self.run_written(&turn.reasoning);
+            }
             if turn.calls.is_empty() {
                 return Ok(turn.text);
             }
@@ -159,10 +171,18 @@ impl Naive<'_> {
                 Flaw::DoubleResult => results.insert(0, results[0].clone()),
                 Flaw::ReverseResults => results.reverse(),
                 Flaw::ExchangeResults => exchange(&mut results),
+                Flaw::BelieveResults => {
+                    if let Some(result) = written_result(&turn.text) {
+                        results[0]["content"] = json!(result);
+                    }
+                }
                 Flaw::OrphanResult => {
                     results.push(json!({"role": "tool", "tool_call_id": "nobody", "content": "ok"}));
                 }
                 _ => {}
+            }
+            if self.flaw == Flaw::RunResults {
+                results.iter().for_each(|result| self.run_written(result["content"].as_str().unwrap_or_default()));
             }
             messages.extend(results);
         }
@@ -189,6 +209,12 @@ impl Naive<'_> {
                 let _ = std::fs::write(self.workspace.join("left-by-nobody"), "x");
             }
             _ => {}
+        }
+    }
+
+    fn run_written(&self, text: &str) {
+        for command in written(text) {
+            tools::shell(command, self.workspace);
         }
     }
 
@@ -271,6 +297,27 @@ fn exchange(results: &mut [Value]) {
         first["content"] = last["content"].take();
         last["content"] = content;
     }
+}
+
+/// The commands that are written in a text, however a model writes them: `"command": "…"`, `command="…"`, `{command:…}`,
+/// or between the tags of an element that has the word in its name or its attributes.
+fn written(text: &str) -> Vec<&str> {
+    let commands = text.match_indices("command").filter_map(|(at, word)| {
+        let rest = &text[at + word.len()..];
+        match rest.strip_prefix(['=', ':']) {
+            Some(rest) if rest.starts_with('"') => rest.split('"').nth(1),
+            Some(rest) => rest.split('}').next(),
+            None if rest.starts_with("\":") => rest.split('"').nth(2),
+            None => rest.split_once('>').and_then(|(_, body)| body.split('<').next()),
+        }
+    });
+    commands.map(str::trim).filter(|command| !command.is_empty()).collect()
+}
+
+/// The result that is written in a text.
+fn written_result(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("<tool_response>")?;
+    rest.split_once("</tool_response>").map(|(result, _)| result.trim())
 }
 
 fn replay(turn: &Turn) -> Value {

@@ -10,6 +10,7 @@ const SHORT_LINE: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub struct Turn {
     pub text: String,
+    pub reasoning: String,
     pub calls: Vec<Call>,
     /// Whether a finish reason or `[DONE]` was seen.
     pub ended: bool,
@@ -118,6 +119,7 @@ impl Turn {
         }
         let delta = &choice["delta"];
         self.text.push_str(delta["content"].as_str().unwrap_or_default());
+        self.reasoning.push_str(delta["reasoning_content"].as_str().unwrap_or_default());
         for fragment in delta["tool_calls"].as_array().into_iter().flatten() {
             let piece = Piece::of(fragment);
             self.piece(&piece, flaw);

@@ -32,9 +32,15 @@ fn tool(name: &str, description: &str, properties: Value) -> Value {
 
 /// Runs a call; the answer is what the model reads.
 pub fn run(call: &Call, workspace: &Path, flaw: Flaw) -> String {
-    let parsed = serde_json::from_str::<Value>(&call.arguments);
+    let arguments = match (flaw, call.arguments.split_once("<tool_call>")) {
+        (Flaw::ScrubArguments, Some((before, rest))) => {
+            format!("{before}{}", rest.split_once("</tool_call>").map_or("", |(_, after)| after))
+        }
+        _ => call.arguments.clone(),
+    };
+    let parsed = serde_json::from_str::<Value>(&arguments);
     let parsed = match flaw {
-        Flaw::MendArguments => parsed.or_else(|_| serde_json::from_str(&format!("{}}}", call.arguments))),
+        Flaw::MendArguments => parsed.or_else(|_| serde_json::from_str(&format!("{arguments}}}"))),
         _ => parsed,
     };
     let Ok(input) = parsed else {
@@ -93,7 +99,8 @@ fn resolve(workspace: &Path, path: &str, flaw: Flaw) -> Option<PathBuf> {
     real.starts_with(&root).then_some(real)
 }
 
-fn shell(command: &str, workspace: &Path) -> String {
+/// Runs a command; the answer is its output and its exit code.
+pub fn shell(command: &str, workspace: &Path) -> String {
     let output = Command::new("/bin/sh").arg("-c").arg(command).current_dir(workspace).stdin(Stdio::null()).output();
     match output {
         Ok(output) => format!(

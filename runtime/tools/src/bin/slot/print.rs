@@ -57,6 +57,12 @@ impl TurnObserver for Printer {
         let TurnDelta::Text(text) = delta else { return };
         if self.json { out(&format!("{}\n", json!({"text": text}))) } else { out(&visible(text)) }
     }
+
+    fn notice(&self, line: &str) {
+        if !self.json {
+            err(&format!("slot: {}", visible(line)));
+        }
+    }
 }
 
 impl EventSink for Printer {
