@@ -4,6 +4,7 @@
 //! - [`turn`]: what a model turn is, whatever dialect carried it.
 //! - [`conversation`]: what is sent back, whatever dialect carries it.
 //! - [`replay`]: signed and encrypted blocks, which go back verbatim or not at all.
+//! - [`repair`]: the arguments of a call, from text to one JSON object.
 //! - [`dialect`]: the providers' wire forms, both ways.
 //! - [`stream`]: the two decoders in one, from a body's bytes to its turn.
 //!
@@ -15,6 +16,7 @@ pub mod dialect;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod repair;
 pub mod replay;
 pub mod sse;
 pub mod stream;
