@@ -4,8 +4,10 @@
 //! hold, and is built for tests and for the `fuzzing` feature only.
 
 mod arguments;
+mod schemas;
 
 pub use arguments::argument_ladder;
+pub use schemas::schema_clean;
 
 use crate::sse::{SseDecoder, SseError, SseLimits};
 

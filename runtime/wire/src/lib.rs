@@ -5,6 +5,7 @@
 //! - [`conversation`]: what is sent back, whatever dialect carries it.
 //! - [`replay`]: signed and encrypted blocks, which go back verbatim or not at all.
 //! - [`repair`]: the arguments of a call, from text to one JSON object.
+//! - [`schema`]: the schemas of tools, cleaned for providers.
 //! - [`dialect`]: the providers' wire forms, both ways.
 //! - [`stream`]: the two decoders in one, from a body's bytes to its turn.
 //!
@@ -18,6 +19,7 @@ pub mod dialect;
 pub mod fuzzing;
 pub mod repair;
 pub mod replay;
+pub mod schema;
 pub mod sse;
 pub mod stream;
 pub mod turn;
