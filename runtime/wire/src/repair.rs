@@ -211,3 +211,16 @@ fn encoded_twice(mut outer: Reader<'_>, turn: TurnEnd) -> Result<Arguments<'_>, 
     rungs.insert(0, Rung::DoubleEncoded);
     Ok(Arguments { value, text: Cow::Owned(text.into_owned()), rungs, dropped, closed_string })
 }
+
+/// The text of a call's arguments as a provider takes it back in a history, which is a JSON object: the text itself
+/// where it is one, `{}` for a blank one, and else an object that shows the model what it had sent.
+pub fn replayable(text: &str) -> Cow<'_, str> {
+    if text.trim().is_empty() {
+        return Cow::Borrowed("{}");
+    }
+    if serde_json::from_str::<Map<String, Value>>(text).is_ok() {
+        return Cow::Borrowed(text);
+    }
+    let shown = Map::from_iter([("unreadable_arguments".to_owned(), Value::from(text))]);
+    Cow::Owned(Value::Object(shown).to_string())
+}

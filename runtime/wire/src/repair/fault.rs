@@ -125,6 +125,22 @@ pub enum FaultKind {
     Syntax(#[from] SyntaxFault),
 }
 
+impl FaultKind {
+    /// The name in events.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            FaultKind::TooLarge { .. } => "too-large",
+            FaultKind::TooLargeToRepair { .. } => "too-large-to-mend",
+            FaultKind::Cut { .. } => "cut",
+            FaultKind::TooDeep { .. } => "too-deep",
+            FaultKind::NotAnObject { .. } => "not-an-object",
+            FaultKind::DuplicateKey { .. } => "duplicate-key",
+            FaultKind::IntegerOutOfRange { .. } => "integer-out-of-range",
+            FaultKind::Syntax(_) => "syntax",
+        }
+    }
+}
+
 /// Where the text is not JSON and every mending would be a guess.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SyntaxFault {
