@@ -180,7 +180,7 @@ impl ApprovalPolicy for Inverted {
 struct AdmitAll;
 
 impl TruncationGate for AdmitAll {
-    fn end(&self, _: &StopReason) -> TurnEnd {
+    fn end(&self, _: &StopReason, _: bool) -> TurnEnd {
         TurnEnd::Clean
     }
 }

@@ -66,7 +66,7 @@ fn unreadable(name: &str, fault: ArgumentFault) -> Reading {
         FaultKind::Cut { why } => Refusal::new(
             Stage::Truncation,
             format!(
-                "this turn was cut (output limit or filter) before the arguments of {name:?} were complete ({why}), so it \
+                "this turn was cut (output limit, filter or lost piece) before the arguments of {name:?} were complete ({why}), so it \
                  was NOT executed. Send the whole call again; if it is long, split it into several calls"
             ),
         ),

@@ -51,12 +51,14 @@ pub struct Planner<'a> {
     pub log: &'a EventLog,
     /// Why the model stopped.
     pub stop: &'a StopReason,
+    /// Whether a piece of one of the turn's calls got lost.
+    pub torn: bool,
 }
 
 impl Planner<'_> {
     /// Plans one call.
     pub fn plan(&self, call: Raw) -> Planned {
-        let end = self.policies.truncation.end(self.stop);
+        let end = self.policies.truncation.end(self.stop, self.torn);
         let (call, reading) = arguments::read(call, end, self.policies.arguments.as_ref());
         let kept = call.clone();
         match self.stages(call, reading) {

@@ -62,22 +62,22 @@ impl ArgumentReader for ArgumentLadder {
 
 /// Tells how a turn ended, as far as its calls are concerned: it stops half-written calls of a turn that was cut.
 pub trait TruncationGate: Send + Sync {
-    /// How a turn with this stop reason ended. In one that was cut nothing is mended, and a call that is not whole is
-    /// refused.
-    fn end(&self, stop: &StopReason) -> TurnEnd;
+    /// How a turn with this stop reason ended; `torn` where a piece of a call got lost. In one that was cut nothing is
+    /// mended, and a call that is not whole is refused.
+    fn end(&self, stop: &StopReason, torn: bool) -> TurnEnd;
 }
 
 /// Admits a call of a cut turn only if its arguments are strictly valid: half a sentence never becomes a command.
 ///
-/// A reason that is not known counts as a cut. Most of them are one: an abort, a lack of resources, a limit under another
-/// name.
+/// A reason that is not known counts as a cut: most of them are one, such as an abort, a lack of resources, or a limit under
+/// another name. So does a turn that lost a piece of a call, because nobody knows which call lacks it.
 pub struct OnlyWholeCalls;
 
 impl TruncationGate for OnlyWholeCalls {
-    fn end(&self, stop: &StopReason) -> TurnEnd {
+    fn end(&self, stop: &StopReason, torn: bool) -> TurnEnd {
         match stop {
-            StopReason::Stop | StopReason::ToolCalls => TurnEnd::Clean,
-            StopReason::MaxTokens | StopReason::ContentFilter | StopReason::Other(_) => TurnEnd::Cut,
+            StopReason::Stop | StopReason::ToolCalls if !torn => TurnEnd::Clean,
+            _ => TurnEnd::Cut,
         }
     }
 }

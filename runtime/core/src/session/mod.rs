@@ -270,6 +270,7 @@ impl Session {
         snapshot: &MetadataSnapshot,
         cancel: &CancellationToken,
     ) -> Vec<Mark> {
+        let torn = turn.torn;
         let calls = self.take_in(turn);
         // Handles of its own, so that each result can enter the history as soon as it is there.
         let executor = Executor {
@@ -285,6 +286,7 @@ impl Session {
             policies: &executor.policies,
             log: &executor.log,
             stop,
+            torn,
         };
         let planned: Vec<Planned> = calls.iter().cloned().map(|call| planner.plan(call)).collect();
         self.keep_mended(&planned);

@@ -406,6 +406,16 @@ fn nothing_is_mended_in_a_turn_that_was_cut() {
 }
 
 #[test]
+fn a_call_that_lost_a_piece_is_not_mended() {
+    let piece = |name: &str, arguments: &str| json!({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": name, "arguments": arguments}}]}}]});
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]});
+    let torn = stream(&[piece("look", r#"{"do":"it""#), piece("other", "}"), end.clone()]);
+    check(&[torn, say("")], Unattended, &["c1 failed this turn was cut"]);
+    let whole = stream(&[piece("look", r#"{"do":"it"}"#), piece("other", "}"), end]);
+    check(&[whole, say("")], Unattended, &["c1 ok"]);
+}
+
+#[test]
 fn a_person_is_told_of_mended_arguments() {
     struct Person;
     impl ApprovalChannel for Person {
