@@ -126,6 +126,36 @@ pub enum Mangle {
     ExtraCloser,
     /// Cut inside the last string value, half way.
     CutInString,
+    /// `{"a":1}` becomes `{"a":1, ` and, on a line of its own, `}`.
+    SpacedComma,
+    /// One `]` too many, at the end.
+    ExtraBracket,
+    /// Line feeds, tabs and carriage returns in strings stand there as they are, not escaped.
+    RawControls,
+    /// Backslashes in strings are not escaped.
+    RawBackslashes,
+    /// Double quotes in strings are not escaped.
+    RawQuotes,
+    /// A vertical tab (U+000B) stands half way in the longest string value.
+    StrayControl,
+    /// Half of a surrogate pair, as an escape, ends the last string value.
+    LoneSurrogate,
+    /// The first key is there twice: before its member stands the same key with the value `"decoy"`.
+    DuplicateKey,
+    /// A code fence stands around the text.
+    CodeFence,
+    /// The language tag of a lost code fence stands before the text.
+    LanguageTag,
+    /// The text is encoded once more, as a JSON string.
+    DoubleEncode,
+    /// A sentence follows.
+    ProseAfter,
+    /// The whole text again follows.
+    Twice,
+    /// `{"a":1}` becomes `[{"a":1}]`.
+    AsArray,
+    /// 100,000 brackets, opened and closed one inside the other, are the value of a first member `deep`.
+    Nest,
 }
 
 /// Why a turn stopped, in the neutral spelling; each dialect has its own.

@@ -142,6 +142,16 @@ pub enum EventKind {
         /// The tool's own name.
         tool: String,
     },
+    /// Call: the arguments were no valid JSON and were mended.
+    ArgumentsRepaired {
+        /// What was mended, each rung once, in the order of the ladder.
+        rungs: Vec<&'static str>,
+    },
+    /// Call: no rung could read the arguments. An empty object stands for them, and will not run.
+    ArgumentsFallback {
+        /// The kind of fault.
+        fault: &'static str,
+    },
     /// Call: the arguments were read.
     Parsed,
     /// Call: the arguments are what the tool takes.

@@ -24,8 +24,8 @@ pub enum Item {
         /// The text.
         text: String,
     },
-    /// A turn of the model. Argument text is replayed byte for byte as it was received, so that history is never
-    /// rewritten.
+    /// A turn of the model. Argument text is replayed byte for byte as it stands here: as it was received where it was
+    /// an object, and else as it was mended before it first went back. Later it is never rewritten.
     Assistant {
         /// The visible text.
         text: String,

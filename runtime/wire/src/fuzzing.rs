@@ -3,7 +3,12 @@
 //! It owns the properties and a second, naive parser to compare with. Each function panics where its property does not
 //! hold, and is built for tests and for the `fuzzing` feature only.
 
+mod arguments;
 pub mod forge;
+mod schemas;
+
+pub use arguments::argument_ladder;
+pub use schemas::schema_clean;
 
 use crate::sse::{SseDecoder, SseError, SseLimits};
 

@@ -4,6 +4,8 @@
 //! - [`turn`]: what a model turn is, whatever dialect carried it.
 //! - [`conversation`]: what is sent back, whatever dialect carries it.
 //! - [`replay`]: signed and encrypted blocks, which go back verbatim or not at all.
+//! - [`repair`]: the arguments of a call, from text to one JSON object.
+//! - [`schema`]: the schemas of tools, cleaned for providers.
 //! - [`dialect`]: the providers' wire forms, both ways.
 //! - [`forge`]: markup in text that imitates calls, and its removal.
 //! - [`stream`]: the two decoders in one, from a body's bytes to its turn.
@@ -17,7 +19,9 @@ pub mod forge;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod repair;
 pub mod replay;
+pub mod schema;
 pub mod sse;
 pub mod stream;
 pub mod turn;

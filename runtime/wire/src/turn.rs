@@ -22,6 +22,9 @@ pub struct Turn {
     pub usage: Option<Usage>,
     /// Fragments that could not be assigned to a call without guessing; each is reported, none is merged.
     pub rejected: Vec<Rejected>,
+    /// Whether a piece of a call was among them, so that the arguments of some call may lack it.
+    #[serde(default)]
+    pub torn: bool,
     /// Signed or encrypted blocks, in the order in which they came, to be sent back verbatim or not at all (see
     /// [`Replay`](crate::Replay)).
     #[serde(default)]

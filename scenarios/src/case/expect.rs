@@ -21,6 +21,8 @@ pub struct Expect {
     pub home: BTreeMap<String, FileExpect>,
     /// Results of calls, as later requests show them.
     pub result: BTreeMap<String, ResultExpect>,
+    /// The arguments of calls, as text, as later requests replay them.
+    pub replay: BTreeMap<String, TextExpect>,
     /// How many requests the conversation had.
     pub requests: Option<Count>,
     /// What the first request advertises.
@@ -127,6 +129,25 @@ pub struct CatalogExpect {
     pub order: Vec<String>,
     /// Text that stands in the description of a tool, by its name.
     pub contains: BTreeMap<String, String>,
+    /// The whole input schema of a tool as JSON text, by the tool's name.
+    pub schema: BTreeMap<String, JsonText>,
+}
+
+/// A JSON value that is written as text, because TOML has no null.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+pub struct JsonText(#[schemars(with = "String")] pub serde_json::Value);
+
+impl Serialize for JsonText {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        serde_json::from_str(&text).map(JsonText).map_err(|error| D::Error::custom(format!("no JSON text: {error}")))
+    }
 }
 
 /// What requests must be to each other.
@@ -196,8 +217,14 @@ impl Expect {
             EventExpect::ByCall(counts) => Some(counts.keys()),
             EventExpect::Count(_) => None,
         });
-        let mut calls: Vec<&str> =
-            self.result.keys().chain(self.lane.keys()).chain(by_call.flatten()).map(String::as_str).collect();
+        let mut calls: Vec<&str> = self
+            .result
+            .keys()
+            .chain(self.replay.keys())
+            .chain(self.lane.keys())
+            .chain(by_call.flatten())
+            .map(String::as_str)
+            .collect();
         calls.sort_unstable();
         calls.dedup();
         calls
@@ -213,6 +240,8 @@ impl Expect {
         let results = self.result.iter();
         let results = results.filter(|(_, e)| matches!(e, ResultExpect::Exact(f) if *f == ResultFields::default()));
         idle.extend(results.map(|(id, _)| format!("result.{id}")));
+        let replays = self.replay.iter().filter(|(_, text)| **text == TextExpect::default());
+        idle.extend(replays.map(|(id, _)| format!("replay.{id}")));
         for (name, text) in [("text", &self.text), ("sent", &self.sent), ("stdout", &self.stdout)] {
             idle.extend(text.as_ref().filter(|t| **t == TextExpect::default()).map(|_| name.to_owned()));
         }
@@ -439,6 +468,8 @@ mod tests {
         check("exit = 'failure'", Ok(()));
         check("requests = { min = 1 }", Ok(()));
         check("catalog = { has = ['a'], sorted = true, order = ['a'], contains = { a = 'x' } }", Ok(()));
+        check("catalog.schema.a = '{\"type\":[\"string\",null]}'", Ok(()));
+        check("replay.c1 = { contains = 'x' }", Ok(()));
         check("prefix = 'stable'", Ok(()));
         check("event.started = 1", Ok(()));
         check("event.started = { max = 1 }", Ok(()));

@@ -113,6 +113,9 @@ pub struct CheckFile {
     /// See [`Expect::result`].
     #[serde(default)]
     pub result: BTreeMap<String, ResultExpect>,
+    /// See [`Expect::replay`].
+    #[serde(default)]
+    pub replay: BTreeMap<String, TextExpect>,
     /// See [`Expect::requests`].
     #[serde(default)]
     pub requests: Option<Count>,
@@ -150,6 +153,7 @@ impl CheckFile {
             outside: self.outside.clone(),
             home: self.home.clone(),
             result: self.result.clone(),
+            replay: self.replay.clone(),
             requests: self.requests,
             catalog: self.catalog.clone(),
             text: self.text.clone(),

@@ -10,8 +10,8 @@ mod library;
 mod load;
 
 pub use expect::{
-    Answered, Bounds, CatalogExpect, Count, EventExpect, ExitExpect, Expect, Failure, FileExpect, LaneContains,
-    LaneExpect, PrefixExpect, ResultExpect, ResultFields, TextExpect,
+    Answered, Bounds, CatalogExpect, Count, EventExpect, ExitExpect, Expect, Failure, FileExpect, JsonText,
+    LaneContains, LaneExpect, PrefixExpect, ResultExpect, ResultFields, TextExpect,
 };
 pub use file::{Ability, CaseFile, CheckFile, See, TwinFile};
 pub use library::{Library, LibraryError};

@@ -186,6 +186,7 @@ fn holds(expect: &Expect, seen: &Seen) -> Vec<Met> {
         }
     }
     all.extend(expect.result.iter().flat_map(|(id, want)| wire::result(&seen.trace, id, want)));
+    all.extend(expect.replay.iter().flat_map(|(id, want)| wire::replay(wire, id, want)));
     all.extend(expect.requests.map(|want| wire::requests(wire, want)));
     all.extend(expect.catalog.iter().flat_map(|want| wire::catalog(wire, want)));
     all.extend(expect.text.iter().flat_map(|want| wire::replayed_text(wire, want)));

@@ -113,6 +113,16 @@ fn files_of_the_workspace() {
 }
 
 #[test]
+fn schemas_and_replayed_arguments() {
+    check("catalog.schema.a = 'null'", "");
+    check("catalog.schema.a = '{\"type\":\"object\"}'", "wrong-schema");
+    check("catalog.schema.c = 'null'", "not-advertised");
+    check("replay.c1 = { lacks = 'x' }", "");
+    check("replay.c1 = { contains = 'x' }", "wrong-replay");
+    check("replay.c2 = { contains = 'x' }", "wrong-replay");
+}
+
+#[test]
 fn files_outside_and_at_home() {
     check("outside.s = 'secret'", "");
     check("outside.s = 'changed'", "wrong-content");

@@ -1,7 +1,7 @@
 //! Expectations about requests, results and words, and what the agent left when it ended.
 
 use super::Met;
-use crate::case::{CatalogExpect, Count, ExitExpect, ResultExpect, TextExpect};
+use crate::case::{CatalogExpect, Count, ExitExpect, JsonText, ResultExpect, TextExpect};
 use mock_llm::markers::without_markers;
 use slot_oracles::trace::{AgentEnd, WireItem, WireRequest, WireTrace};
 use slot_oracles::{RuntimeTrace, Trace};
@@ -45,6 +45,15 @@ pub(super) fn result(trace: &Trace, id: &str, want: &ResultExpect) -> Vec<Met> {
         });
     }
     all
+}
+
+/// The arguments of a call in the first request that replays it: a history does not change afterwards.
+pub(super) fn replay(wire: &WireTrace, id: &str, want: &TextExpect) -> Vec<Met> {
+    let found = wire.requests.iter().find_map(|request| request.calls().find(|call| call.id == id));
+    match found {
+        Some(call) => text(&format!("the replayed arguments of {id}"), &call.arguments, want, "wrong-replay"),
+        None => vec![Met::no("not-replayed", format!("no request replays the call {id}"))],
+    }
 }
 
 fn no_result(wire: &WireTrace, id: &str) -> String {
@@ -101,6 +110,18 @@ pub(super) fn catalog(wire: &WireTrace, want: &CatalogExpect) -> Vec<Met> {
         all.push(match request.tools.iter().find(|tool| tool.name == *name) {
             Some(tool) => Met::when(tool.description.contains(part), "wrong-description", || {
                 format!("the description of {name} is {:?}, expected {part:?} in it", shorten(&tool.description))
+            }),
+            None => Met::no("not-advertised", format!("{name:?} is not advertised, only {}", names.join(", "))),
+        });
+    }
+    for (name, JsonText(schema)) in &want.schema {
+        all.push(match request.tools.iter().find(|tool| tool.name == *name) {
+            Some(tool) => Met::when(tool.schema == *schema, "wrong-schema", || {
+                format!(
+                    "the schema of {name} is {}, expected {}",
+                    shorten(&tool.schema.to_string()),
+                    shorten(&schema.to_string())
+                )
             }),
             None => Met::no("not-advertised", format!("{name:?} is not advertised, only {}", names.join(", "))),
         });

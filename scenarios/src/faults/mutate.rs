@@ -23,6 +23,10 @@ pub enum Mutation {
     RunTwice,
     /// A file appears in the workspace that no call names.
     ExtraFile,
+    /// The file `ran` appears in the workspace, which tools leave that were refused here.
+    RanAnyway,
+    /// Of the new files of the workspace the first is missing.
+    LoseFirstFile,
     /// Nothing changed in the workspace.
     NoEffect,
     /// A file changes outside the workspace.
@@ -78,6 +82,12 @@ impl Mutation {
             }
             Mutation::RunTwice => tally(trace),
             Mutation::ExtraFile => add(&mut trace.wire.workspace.after, "left-by-nobody"),
+            Mutation::RanAnyway => add(&mut trace.wire.workspace.after, "ran"),
+            Mutation::LoseFirstFile => {
+                let tree = &mut trace.wire.workspace;
+                let first = tree.after.keys().find(|path| !tree.before.contains_key(*path)).cloned();
+                first.is_some_and(|first| tree.after.remove(&first).is_some())
+            }
             Mutation::NoEffect => {
                 let tree = &mut trace.wire.workspace;
                 let had = tree.after != tree.before;

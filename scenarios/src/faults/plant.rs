@@ -1,7 +1,9 @@
 //! Decorators on the seams of the reference runtime, each a way in which a runtime goes wrong.
 
+mod arguments;
 mod composite;
 
+use arguments::Reader;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,9 +13,11 @@ use slot_runtime::contract::{
     ApprovalRequirement, BoxFuture, CapabilitySet, MetadataSnapshot, Origin, RunContext, Tool, ToolDispatcher,
     ToolError, ToolOutput, ToolSpec, ValidationFault,
 };
-use slot_runtime::dispatch::{Approved, NameResolver, Parsed, Policies, Raw, Refusal, TruncationGate, Validated};
+use slot_runtime::dispatch::{Approved, NameResolver, Parsed, Policies, Refusal, TruncationGate, Validated};
+use slot_runtime::registry::{Catalog, SchemaForm};
 use slot_runtime::transport::Connector;
 use slot_wire::StopReason;
+use slot_wire::repair::TurnEnd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -86,6 +90,30 @@ pub enum Seam {
     InnerFree,
     /// A tool that calls tools waits for the gate that its own call holds.
     InnerWaits,
+    /// No argument text is mended.
+    ArgumentsStrict,
+    /// Argument text is mended as if it held no strings.
+    ArgumentsBlind,
+    /// Of several objects the first is taken.
+    ArgumentsFirst,
+    /// Arguments that cannot be read are none.
+    ArgumentsEmpty,
+    /// Of two keys the last counts.
+    ArgumentsLast,
+    /// Arguments are mended without a word.
+    ArgumentsSilent,
+    /// Whatever is wrong with arguments, the same is said of it.
+    ArgumentsTerse,
+    /// Integers are rounded.
+    ArgumentsRound,
+    /// A call goes back as it was sent, whatever ran.
+    ArgumentsVerbatim,
+    /// Schemas are advertised as they come.
+    SchemaAsGiven,
+    /// Schemas are cleaned wherever something looks like one.
+    SchemaEverywhere,
+    /// Arguments are judged by a schema that takes no null.
+    SchemaJudges,
 }
 
 impl Plant for Seam {
@@ -105,6 +133,7 @@ impl Plant for Seam {
             Seam::ApprovalInvert => policies.approval = Arc::new(Inverted(policies.approval)),
             Seam::TruncationSkip => policies.truncation = Arc::new(AdmitAll),
             Seam::NamesGuess => policies.names = Arc::new(FirstTool),
+            _ if Reader::decorates(*self) => policies.arguments = Arc::new(Reader::new(*self, policies.arguments)),
             _ => {}
         }
         policies
@@ -117,7 +146,12 @@ impl Plant for Seam {
             | Seam::RunDouble
             | Seam::StubAnswers
             | Seam::BatchAll
-            | Seam::BatchNone => Arc::new(Dispatch { seam: *self, snapshot: snapshot(*self, inner.as_ref()), inner }),
+            | Seam::BatchNone
+            | Seam::SchemaAsGiven
+            | Seam::SchemaEverywhere
+            | Seam::SchemaJudges => {
+                Arc::new(Dispatch { seam: *self, snapshot: snapshot(*self, inner.as_ref()), inner })
+            }
             _ => inner,
         }
     }
@@ -146,8 +180,8 @@ impl ApprovalPolicy for Inverted {
 struct AdmitAll;
 
 impl TruncationGate for AdmitAll {
-    fn admit(&self, _: &Raw, _: &StopReason) -> Result<(), Refusal> {
-        Ok(())
+    fn end(&self, _: &StopReason, _: bool) -> TurnEnd {
+        TurnEnd::Clean
     }
 }
 
@@ -177,8 +211,14 @@ fn snapshot(seam: Seam, inner: &dyn ToolDispatcher) -> Arc<MetadataSnapshot> {
                 (tool.read_only, tool.supports_parallel) = (true, true);
             }
             Seam::BatchNone => Arc::make_mut(tool).supports_parallel = false,
+            Seam::SchemaEverywhere => arguments::clean_everywhere(&mut Arc::make_mut(tool).schema),
+            Seam::SchemaJudges => arguments::refuse_null(&mut Arc::make_mut(tool).schema),
             _ => break,
         }
+    }
+    if matches!(seam, Seam::SchemaAsGiven | Seam::SchemaEverywhere) {
+        let tools = snapshot.tools.values().map(AsRef::as_ref);
+        snapshot.catalog = Arc::new(Catalog::in_form(tools, SchemaForm::AsGiven));
     }
     Arc::new(snapshot)
 }

@@ -20,7 +20,7 @@ pub fn render(case: &Case, seen: &Seen, neutral: impl Fn(&str) -> String) -> Str
             lines.event(&heading(case, request));
         }
         for item in request.items.iter().skip(known) {
-            item_lines(&mut lines, item, &neutral);
+            item_lines(&mut lines, item, &wire.served, &neutral);
         }
         known = request.items.len().max(known);
         match request.turn.and_then(|turn| wire.served.get(turn)) {
@@ -66,10 +66,19 @@ fn heading(case: &Case, request: &WireRequest) -> String {
     format!("request {} in {}{tools}", request.index, request.dialect)
 }
 
-/// What a request adds to the conversation. The model's own words are told where they were said.
-fn item_lines(lines: &mut Lines, item: &WireItem, neutral: &impl Fn(&str) -> String) {
+/// What a request adds to the conversation. The model's own words are told where they were said, and again only where a
+/// call goes back with other arguments.
+fn item_lines(lines: &mut Lines, item: &WireItem, served: &[ServedTurn], neutral: &impl Fn(&str) -> String) {
     match item {
-        WireItem::System { .. } | WireItem::Assistant { .. } => {}
+        WireItem::System { .. } => {}
+        WireItem::Assistant { calls, .. } => {
+            for call in calls {
+                let mut said = served.iter().flat_map(|turn| &turn.calls).filter(|said| said.id == call.id);
+                if said.next().is_some_and(|said| said.arguments != call.arguments) {
+                    lines.event(&format!("history {} {}", call.id, arguments(&call.arguments, neutral)));
+                }
+            }
+        }
         WireItem::User { text } => lines.event(&format!("user {}", quoted(&neutral(text)))),
         WireItem::ToolResult { call_id, content, is_error } => {
             let flag = match is_error {
@@ -87,11 +96,17 @@ fn turn_line(lines: &mut Lines, request: usize, turn: &ServedTurn, neutral: &imp
         parts.push(format!("text {}", quoted(&neutral(&turn.text))));
     }
     for call in &turn.calls {
-        parts.push(format!("call {} {} {}", call.id, call.name, shorten(&neutral(&call.arguments))));
+        parts.push(format!("call {} {} {}", call.id, call.name, arguments(&call.arguments, neutral)));
     }
     let stop = if turn.stop.is_empty() { "no stop".to_owned() } else { format!("stop {}", turn.stop) };
     let signal = if turn.terminal { "" } else { ", no terminal signal" };
     lines.event(&format!("model turn {} to request {request}: {}; {stop}{signal}", turn.index, parts.join(", ")));
+}
+
+/// The text of arguments on one line, whatever is in it.
+fn arguments(text: &str, neutral: &impl Fn(&str) -> String) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    shorten(&neutral(text)).chars().map(escaped).collect()
 }
 
 fn end(end: &AgentEnd) -> String {

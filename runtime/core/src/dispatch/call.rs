@@ -2,6 +2,7 @@
 
 use crate::approval::ApprovalDecision;
 use crate::contract::{ApprovalRequirement, ToolInvocation, ToolMetadata};
+use crate::dispatch::arguments::Mended;
 use crate::event::Lane;
 use serde_json::Value;
 use std::sync::Arc;
@@ -11,12 +12,13 @@ use std::sync::Arc;
 pub struct Raw {
     invocation: ToolInvocation,
     lane: Lane,
+    mended: Option<Arc<Mended>>,
 }
 
 impl Raw {
     /// Takes a call in.
     pub fn new(invocation: ToolInvocation, lane: Lane) -> Self {
-        Raw { invocation, lane }
+        Raw { invocation, lane, mended: None }
     }
 
     /// The call exactly as it came.
@@ -32,6 +34,15 @@ impl Raw {
     /// Its lane in the log.
     pub fn lane(&self) -> &Lane {
         &self.lane
+    }
+
+    /// How its arguments were mended, where what was sent is no object as it stands. `None` before it was read.
+    pub fn mended(&self) -> Option<&Mended> {
+        self.mended.as_deref()
+    }
+
+    pub(super) fn mended_as(self, mended: Option<Mended>) -> Self {
+        Raw { mended: mended.map(Arc::new), ..self }
     }
 
     pub(super) fn resolved(self, tool: Arc<ToolMetadata>) -> Resolved {
@@ -188,6 +199,14 @@ impl Settled {
     pub fn is_error(&self) -> bool {
         self.is_error
     }
+}
+
+/// Adds what the runtime has to say to a result, apart from the tool's own words.
+pub(super) fn append_note(content: &mut String, note: &str) {
+    if !content.is_empty() {
+        content.push_str("\n\n");
+    }
+    content.push_str(&format!("[{note}]"));
 }
 
 /// A stage of the way.

@@ -5,7 +5,7 @@
 //! answers what was left open before the next request.)
 
 use super::batch::Batch;
-use super::call::{Approved, Raw, Settled, Stage, Validated};
+use super::call::{Approved, Raw, Settled, Stage, Validated, append_note};
 use super::gate::{Gate, Held};
 use super::nested::{Nested, Share};
 use super::plan::Planned;
@@ -215,9 +215,11 @@ impl Executor {
         }
     }
 
-    fn done(&self, call: &Raw, outcome: Outcome) -> Settled {
+    fn done(&self, call: &Raw, mut outcome: Outcome) -> Settled {
         if outcome.cancelled {
             self.note(call, EventKind::Cancelled);
+        } else if let Some(notice) = call.mended().and_then(|mended| mended.notice.as_deref()) {
+            append_note(&mut outcome.content, notice);
         }
         self.note(call, EventKind::Settled { is_error: outcome.is_error });
         Settled::new(call.id(), outcome.content, outcome.is_error)
@@ -242,13 +244,13 @@ fn question(call: &Validated, level: ApprovalRequirement) -> ApprovalQuestion {
         tool: call.tool().name.clone(),
         input: call.shared_input(),
         level,
-        reason: reason(&capabilities),
+        reason: reason(&capabilities, call.raw().mended().and_then(|mended| mended.notice.as_deref())),
         capabilities,
     }
 }
 
-/// Why a person is asked, in words.
-fn reason(capabilities: &[Capability]) -> String {
+/// Why a person is asked, in words, and what they should know about the input.
+fn reason(capabilities: &[Capability], notice: Option<&str>) -> String {
     let mut reasons: Vec<&str> = Vec::new();
     for capability in capabilities {
         reasons.extend(match capability {
@@ -260,7 +262,11 @@ fn reason(capabilities: &[Capability]) -> String {
             Capability::ReadOnly | Capability::Sandboxable => None,
         });
     }
-    if reasons.is_empty() { "its input asks for it".to_owned() } else { reasons.join(", ") }
+    let mut reason = if reasons.is_empty() { "its input asks for it".to_owned() } else { reasons.join(", ") };
+    if let Some(notice) = notice {
+        reason.push_str(&format!("; {notice}"));
+    }
+    reason
 }
 
 /// What the model is told about a denial: that it was this call, by whom, and what to do.

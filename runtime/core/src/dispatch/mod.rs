@@ -12,6 +12,7 @@
 //! batches ([`batch`]); execution ([`execute`]) asks, passes the [`gate`], runs and settles. Results go back in call order,
 //! whatever order they came in.
 
+mod arguments;
 pub mod batch;
 pub mod call;
 pub mod execute;
@@ -21,6 +22,7 @@ pub mod plan;
 pub mod policy;
 mod shape;
 
+pub use arguments::Mended;
 pub use call::{Approved, Parsed, Raw, Refusal, Resolved, Settled, Stage, Validated};
 pub use plan::Planned;
-pub use policy::{ArgumentLimits, LoopGuard, NameResolver, Policies, ResultShaper, TruncationGate};
+pub use policy::{ArgumentReader, LoopGuard, NameResolver, Policies, ResultShaper, TruncationGate};

@@ -70,6 +70,7 @@ impl Nested {
             policies: &self.executor.policies,
             log: &self.executor.log,
             stop: &StopReason::ToolCalls,
+            torn: false,
         };
         let planned = calls.into_iter().enumerate().map(|(n, call)| planner.plan(self.raw(first + n, call))).collect();
         let mut results = Vec::new();

@@ -1,11 +1,12 @@
 //! Planning: from a raw call to a validated one, or to a refusal. Nothing runs here and nobody is asked.
 
-use super::call::{Raw, Refusal, Stage, Validated};
+use super::arguments::{self, Reading};
+use super::call::{Raw, Refusal, Resolved, Stage, Validated};
 use super::policy::Policies;
 use super::shape;
 use crate::contract::{ApprovalRequirement, MetadataSnapshot, ToolDispatcher};
 use crate::event::{EventKind, EventLog};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use slot_wire::StopReason;
 use std::sync::Arc;
 
@@ -50,13 +51,17 @@ pub struct Planner<'a> {
     pub log: &'a EventLog,
     /// Why the model stopped.
     pub stop: &'a StopReason,
+    /// Whether a piece of one of the turn's calls got lost.
+    pub torn: bool,
 }
 
 impl Planner<'_> {
     /// Plans one call.
     pub fn plan(&self, call: Raw) -> Planned {
+        let end = self.policies.truncation.end(self.stop, self.torn);
+        let (call, reading) = arguments::read(call, end, self.policies.arguments.as_ref());
         let kept = call.clone();
-        match self.stages(call) {
+        match self.stages(call, reading) {
             Ok(call) => {
                 let level = self.dispatcher.requirement(&call);
                 let capabilities = call.tool().capabilities.iter().collect();
@@ -71,15 +76,19 @@ impl Planner<'_> {
         }
     }
 
-    fn stages(&self, call: Raw) -> Result<Validated, Refusal> {
-        self.policies.truncation.admit(&call, self.stop)?;
+    fn stages(&self, call: Raw, reading: Reading) -> Result<Validated, Refusal> {
+        if let Reading::Refused(refusal) = &reading
+            && refusal.stage == Stage::Truncation
+        {
+            return Err(refusal.clone());
+        }
         let name = self.policies.names.resolve(&call.invocation().call.name, self.snapshot)?;
         let Some(tool) = self.snapshot.tools.get(&name).map(Arc::clone) else {
             return Err(Refusal::new(Stage::Name, format!("there is no tool {name:?} any more; nothing was run")));
         };
         let call = call.resolved(tool);
         self.note(call.raw(), EventKind::Resolved { tool: name });
-        let input = self.read_arguments(call.raw())?;
+        let input = self.parse(&call, reading)?;
         let call = call.parsed(input);
         self.note(call.raw(), EventKind::Parsed);
         let mut faults = match call.input() {
@@ -107,38 +116,23 @@ impl Planner<'_> {
         Ok(call)
     }
 
-    /// The argument text as one value. An empty text is an empty call.
-    fn read_arguments(&self, call: &Raw) -> Result<Value, Refusal> {
-        let text = &call.invocation().call.arguments;
-        let name = &call.invocation().call.name;
-        let limit = self.policies.arguments.max_bytes;
-        if text.len() > limit {
-            return Err(Refusal::new(
-                Stage::Parse,
-                format!(
-                    "the arguments of {name:?} have {} bytes, the limit is {limit}; nothing was run. Split the call",
-                    text.len()
-                ),
-            ));
-        }
-        if text.trim().is_empty() {
-            return Ok(Value::Object(serde_json::Map::new()));
-        }
-        match serde_json::from_str::<Value>(text) {
-            Ok(value @ Value::Object(_)) => Ok(value),
-            Ok(other) => Err(Refusal::new(
-                Stage::Parse,
-                format!(
-                    "the arguments of {name:?} must be one JSON object, not {}; nothing was run. Send an object",
-                    kind(&other)
-                ),
-            )),
-            Err(error) => Err(Refusal::new(
-                Stage::Parse,
-                format!(
-                    "the arguments of {name:?} are not valid JSON ({error}); nothing was run. Send the call again with valid JSON"
-                ),
-            )),
+    /// Takes what was read, and logs how.
+    fn parse(&self, call: &Resolved, reading: Reading) -> Result<Value, Refusal> {
+        let raw = call.raw();
+        match reading {
+            Reading::Object(value) => {
+                let rungs = raw.mended().map(|mended| mended.rungs.iter().map(|rung| rung.as_str()).collect());
+                if let Some(rungs) = rungs.filter(|rungs: &Vec<_>| !rungs.is_empty()) {
+                    self.note(raw, EventKind::ArgumentsRepaired { rungs });
+                }
+                Ok(value)
+            }
+            Reading::Fallback(fallback) => {
+                self.note(raw, EventKind::ArgumentsFallback { fault: fallback.reason.kind.as_str() });
+                let missing = shape::check(call.tool(), &Map::new());
+                Err(arguments::refuse_fallback(&call.tool().name, &fallback, &missing))
+            }
+            Reading::Refused(refusal) => Err(refusal),
         }
     }
 
@@ -149,15 +143,4 @@ impl Planner<'_> {
 
 fn pointer(pointer: &str) -> &str {
     if pointer.is_empty() { "the arguments" } else { pointer }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
 }

@@ -3,11 +3,11 @@
 //! They exist so that a policy can be replaced by itself. The conformance harness plants its faults here: a policy that
 //! is skipped, inverted or late must turn a rule red.
 
-use super::call::{Raw, Refusal, Stage, Validated};
+use super::call::{Refusal, Stage, Validated};
 use crate::approval::{ApprovalPolicy, NoChannel};
 use crate::contract::{Exposure, MetadataSnapshot, ToolOutput};
-use serde_json::Value;
 use slot_wire::StopReason;
+use slot_wire::repair::{ArgumentFault, Arguments, TurnEnd, read_arguments};
 use std::sync::Arc;
 
 /// What a session's stages consult.
@@ -23,8 +23,8 @@ pub struct Policies {
     pub approval: Arc<dyn ApprovalPolicy>,
     /// Bounds what goes back to the model.
     pub results: Arc<dyn ResultShaper>,
-    /// Bounds of argument text.
-    pub arguments: ArgumentLimits,
+    /// Reads argument text.
+    pub arguments: Arc<dyn ArgumentReader>,
 }
 
 impl Default for Policies {
@@ -36,49 +36,49 @@ impl Default for Policies {
             loops: Arc::new(NoLoopGuard),
             approval: Arc::new(NoChannel),
             results: Arc::new(CappedResults::default()),
-            arguments: ArgumentLimits::default(),
+            arguments: Arc::new(ArgumentLadder),
         }
     }
 }
 
-/// Bounds of argument text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ArgumentLimits {
-    /// Bytes of strictly valid argument text. Default 16 MiB.
-    pub max_bytes: usize,
+/// Reads the arguments of a call.
+pub trait ArgumentReader: Send + Sync {
+    /// The one object that `text` means, or why it means none. The text of the answer is what the history keeps.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    fn read<'a>(&self, text: &'a str, end: TurnEnd) -> Result<Arguments<'a>, ArgumentFault>;
 }
 
-impl Default for ArgumentLimits {
-    fn default() -> Self {
-        ArgumentLimits { max_bytes: 16 << 20 }
+/// Reads valid text as it stands and mends what can be mended without guessing: see `slot_wire::repair`, where its limits
+/// stand as well.
+pub struct ArgumentLadder;
+
+impl ArgumentReader for ArgumentLadder {
+    fn read<'a>(&self, text: &'a str, end: TurnEnd) -> Result<Arguments<'a>, ArgumentFault> {
+        read_arguments(text, end)
     }
 }
 
-/// Stops half-written calls of a turn that the output limit cut.
+/// Tells how a turn ended, as far as its calls are concerned: it stops half-written calls of a turn that was cut.
 pub trait TruncationGate: Send + Sync {
-    /// Admits the call, or refuses it and tells the model to send it again.
-    fn admit(&self, call: &Raw, stop: &StopReason) -> Result<(), Refusal>;
+    /// How a turn with this stop reason ended; `torn` where a piece of a call got lost. In one that was cut nothing is
+    /// mended, and a call that is not whole is refused.
+    fn end(&self, stop: &StopReason, torn: bool) -> TurnEnd;
 }
 
 /// Admits a call of a cut turn only if its arguments are strictly valid: half a sentence never becomes a command.
+///
+/// A reason that is not known counts as a cut: most of them are one, such as an abort, a lack of resources, or a limit under
+/// another name. So does a turn that lost a piece of a call, because nobody knows which call lacks it.
 pub struct OnlyWholeCalls;
 
 impl TruncationGate for OnlyWholeCalls {
-    fn admit(&self, call: &Raw, stop: &StopReason) -> Result<(), Refusal> {
-        let call = &call.invocation().call;
-        if !matches!(stop, StopReason::MaxTokens | StopReason::ContentFilter)
-            || serde_json::from_str::<Value>(&call.arguments).is_ok_and(|v| v.is_object())
-        {
-            return Ok(());
+    fn end(&self, stop: &StopReason, torn: bool) -> TurnEnd {
+        match stop {
+            StopReason::Stop | StopReason::ToolCalls if !torn => TurnEnd::Clean,
+            _ => TurnEnd::Cut,
         }
-        Err(Refusal::new(
-            Stage::Truncation,
-            format!(
-                "this turn was cut (output limit or filter) before the arguments of {:?} were complete, so it was NOT executed. \
-                 Send the whole call again; if it is long, split it into several calls",
-                call.name
-            ),
-        ))
     }
 }
 

@@ -15,7 +15,7 @@ mod stub;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::Catalog;
+pub use catalog::{Catalog, SchemaForm};
 pub use stub::{FAIL_CLOSED_DESCRIPTION, is_legal_name};
 
 use crate::contract::{
@@ -54,7 +54,7 @@ pub struct RegistryFault {
 pub enum FaultKind {
     /// The name is not one that every provider accepts.
     Name,
-    /// The schema's root is not an object type.
+    /// The schema is not one of an object, is too large, or says something that only another host knows.
     Schema,
     /// The tool panicked while it was asked about itself.
     Panic,
@@ -65,6 +65,11 @@ pub enum FaultKind {
 impl Registry {
     /// Registers these tools. Never fails: what cannot be registered becomes a stub or a reported duplicate.
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn ToolSpec>>) -> Self {
+        Self::in_form(tools, SchemaForm::default())
+    }
+
+    /// Registers these tools; they are advertised with schemas in this form.
+    pub fn in_form(tools: impl IntoIterator<Item = Arc<dyn ToolSpec>>, form: SchemaForm) -> Self {
         let mut good = Vec::new();
         let mut bad = Vec::new();
         for tool in tools {
@@ -99,7 +104,7 @@ impl Registry {
             metadata.insert(stub.name.clone(), Arc::new(stub));
         }
         faults.sort();
-        let catalog = Arc::new(Catalog::new(metadata.values().map(AsRef::as_ref)));
+        let catalog = Arc::new(Catalog::in_form(metadata.values().map(AsRef::as_ref), form));
         Registry { tools: working, snapshot: Arc::new(MetadataSnapshot { tools: metadata, catalog, faults }) }
     }
 

@@ -3,6 +3,7 @@
 use super::{FaultKind, contained, stub::is_legal_name};
 use crate::contract::{Origin, ToolMetadata, ToolSpec};
 use serde_json::Value;
+use slot_wire::schema::clean;
 
 /// What is known of a tool that cannot be registered.
 #[derive(Clone, Debug)]
@@ -33,11 +34,25 @@ pub fn sample(tool: &dyn ToolSpec) -> Result<ToolMetadata, Sampled> {
     let metadata = contained(|| read(tool, name.clone(), origin.clone())).map_err(|m| {
         fault(&name, Some(origin.clone()), FaultKind::Panic, panicked("description, schema or capabilities", m))
     })?;
-    if metadata.schema.get("type").and_then(Value::as_str) != Some("object") {
-        let reason = "the root of its input schema is not an object type (\"type\": \"object\")".to_owned();
-        return Err(fault(&name, Some(origin), FaultKind::Schema, reason));
+    match unusable(&metadata.schema) {
+        Some(reason) => Err(fault(&name, Some(origin), FaultKind::Schema, reason)),
+        None => Ok(metadata),
     }
-    Ok(metadata)
+}
+
+/// Why a schema cannot be advertised, if it cannot: one that a provider refuses takes every other tool with it.
+fn unusable(schema: &Value) -> Option<String> {
+    let cleaned = match clean(schema) {
+        Ok(cleaned) => cleaned,
+        Err(fault) => return Some(fault.to_string()),
+    };
+    if let Some(target) = cleaned.remote.first() {
+        return Some(format!(
+            "its input schema refers to {target:?}, which is not fetched; put the definition into it"
+        ));
+    }
+    (cleaned.schema.get("type").and_then(Value::as_str) != Some("object"))
+        .then(|| "the root of its input schema is not an object type (\"type\": \"object\")".to_owned())
 }
 
 fn read(tool: &dyn ToolSpec, name: String, origin: Origin) -> ToolMetadata {

@@ -145,3 +145,51 @@ fn two_external_tools_of_one_name_are_decided_without_regard_to_order() {
         assert_eq!(registry(&order).snapshot().tools["same"].description, "one");
     }
 }
+
+/// A tool with this schema, as it is advertised in Chat Completions.
+#[track_caller]
+fn advertised(schema: &Value, form: SchemaForm) -> Value {
+    let tool = Fake { schema: schema.clone(), ..Fake::new("t") };
+    let registry = Registry::in_form([Arc::new(tool) as Arc<dyn ToolSpec>], form);
+    assert_eq!(registry.faults(), []);
+    // Arguments are judged by the schema that the tool gave.
+    assert_eq!(registry.snapshot().tools["t"].schema, *schema);
+    let catalog: Value = serde_json::from_str(registry.snapshot().catalog.encoded(Dialect::Chat)).unwrap();
+    catalog[0]["function"].clone()
+}
+
+fn awkward() -> Value {
+    json!({"type": "object", "required": ["a", "ghost"], "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}]}}})
+}
+
+#[test]
+fn schemas_are_advertised_cleaned() {
+    let cleaned = json!({"type": "object", "required": ["a"], "properties": {"a": {"type": ["string", "null"]}}});
+    assert_eq!(advertised(&awkward(), SchemaForm::Cleaned)["parameters"], cleaned);
+    assert_eq!(advertised(&awkward(), SchemaForm::AsGiven)["parameters"], awkward());
+}
+
+#[test]
+fn the_strict_form_is_said_to_be_strict_and_only_where_it_is() {
+    let closed = advertised(&awkward(), SchemaForm::Strict);
+    assert_eq!((&closed["strict"], &closed["parameters"]["additionalProperties"]), (&json!(true), &json!(false)));
+    let open = json!({"type": "object", "properties": {"a": {"type": "object", "properties": {}}}});
+    let function = advertised(&open, SchemaForm::Strict);
+    assert_eq!((function.get("strict"), &function["parameters"]), (None, &open));
+    assert_eq!(advertised(&awkward(), SchemaForm::Cleaned).get("strict"), None);
+}
+
+#[test]
+fn a_schema_that_cannot_be_advertised_is_a_stub() {
+    let deep = (0..200).fold(json!({"type": "string"}), |inner, _| json!({"type": "array", "items": inner}));
+    for (property, reason) in [
+        (json!({"$ref": "https://example.com/x.json"}), "\"https://example.com/x.json\", which is not fetched"),
+        (deep, "more than 127 levels"),
+    ] {
+        let schema = json!({"type": "object", "properties": {"a": property}});
+        let registry = registry(&[Fake { schema, ..Fake::new("odd") }, Fake::new("good")]);
+        assert!(registry.faults()[0].reason.contains(reason), "{:?}", registry.faults());
+        assert!(!registry.snapshot().catalog.encoded(Dialect::Chat).contains("example.com"));
+        assert_eq!(names(&registry), ["good", "odd"]);
+    }
+}

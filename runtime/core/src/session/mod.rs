@@ -276,6 +276,7 @@ impl Session {
         snapshot: &MetadataSnapshot,
         cancel: &CancellationToken,
     ) -> Vec<Mark> {
+        let torn = turn.torn;
         let calls = self.take_in(turn);
         // Handles of its own, so that each result can enter the history as soon as it is there.
         let executor = Executor {
@@ -291,8 +292,10 @@ impl Session {
             policies: &executor.policies,
             log: &executor.log,
             stop,
+            torn,
         };
         let planned: Vec<Planned> = calls.iter().cloned().map(|call| planner.plan(call)).collect();
+        self.keep_mended(&planned);
         let mut marks = Vec::new();
         let mut before: Vec<Mark> = Vec::new();
         for batch in partition(planned) {
@@ -334,6 +337,17 @@ impl Session {
         self.conversation.items.push(Item::Assistant { text: turn.text, calls });
         self.open.extend(raws.iter().cloned());
         raws
+    }
+
+    /// Puts into the history what was read of a call instead of what was sent, where the two differ: the call that the
+    /// model and the provider see again is the one that ran.
+    fn keep_mended(&mut self, planned: &[Planned]) {
+        let Some(Item::Assistant { calls, .. }) = self.conversation.items.last_mut() else { return };
+        for (call, planned) in calls.iter_mut().zip(planned) {
+            if let Some(mended) = planned.raw().mended() {
+                call.arguments.clone_from(&mended.text);
+            }
+        }
     }
 
     /// Whether the provider takes this call id back in a history. One dialect demands the form of a name; the others

@@ -93,6 +93,7 @@ impl Assembly<'_> {
             return Err(self.limit("refused fragments", self.limits.max_rejected));
         }
         self.turn.rejected.push(Rejected { reason: reason.to_owned(), fragment: describe(fragment) });
+        self.turn.torn = true;
         Ok(false)
     }
 }

@@ -39,6 +39,8 @@ pub struct ToolDeclaration<'a> {
     pub description: &'a str,
     /// Its input schema, serialised once.
     pub schema: &'a RawValue,
+    /// Whether the schema has the closed form in which a provider can hold the model to it.
+    pub strict: bool,
 }
 
 /// What a request says besides the conversation.

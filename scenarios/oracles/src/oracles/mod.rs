@@ -11,6 +11,7 @@ pub mod files;
 pub mod governance;
 pub mod liveness;
 pub mod pairing;
+pub mod replay;
 pub mod retries;
 pub mod sameness;
 
@@ -158,6 +159,12 @@ pub const ORACLES: &[Oracle] = &[
         title: "a request that is sent again is the same request",
         rules: &["WIRE-14"],
         check: OracleCheck::Wire(retries::are_the_same),
+    },
+    Oracle {
+        id: "O55",
+        title: "the arguments of every call in a history are a JSON object",
+        rules: &["ARG-03"],
+        check: OracleCheck::Wire(replay::arguments_are_objects),
     },
 ];
 

@@ -4,6 +4,7 @@
 //! processes, and shares no code with the reference runtime. Each [`Flaw`] is a mistake that real agents have made; a
 //! case that stays green in its presence proves nothing.
 
+mod arguments;
 mod http;
 mod stream;
 mod tools;
@@ -95,6 +96,20 @@ pub enum Flaw {
     TrustReason,
     /// Brackets that are missing are added, also in a turn that was cut.
     MendArguments,
+    /// A comma before a bracket is taken out wherever it stands, before anything is read.
+    MendFirst,
+    /// Arguments that cannot be read are none.
+    UnreadIsEmpty,
+    /// Of several objects the first is taken.
+    FirstObject,
+    /// Arguments that are no object are taken for one without fields.
+    AnyValue,
+    /// Arguments that cannot be read end the run.
+    DieOnBadArguments,
+    /// A call goes back with whatever stood in the place of its arguments.
+    ReplayAnything,
+    /// Arguments are read without a bound on their depth.
+    NoDepthLimit,
     /// An empty stream is an empty answer.
     EmptyIsFine,
     /// A second try says that it is one.
@@ -164,7 +179,12 @@ impl Naive<'_> {
             if turn.calls.is_empty() {
                 return Ok(turn.text);
             }
-            messages.push(replay(&turn));
+            if self.flaw == Flaw::DieOnBadArguments
+                && let Some(bad) = turn.calls.iter().find(|call| arguments::read(&call.arguments, self.flaw).is_none())
+            {
+                return Err(format!("the arguments of {} are not valid", bad.name));
+            }
+            messages.push(replay(&turn, self.flaw));
             let mut results = self.answers(&turn);
             match self.flaw {
                 Flaw::DropResult => drop(results.pop()),
@@ -320,11 +340,12 @@ fn written_result(text: &str) -> Option<&str> {
     rest.split_once("</tool_response>").map(|(result, _)| result.trim())
 }
 
-fn replay(turn: &Turn) -> Value {
+fn replay(turn: &Turn, flaw: Flaw) -> Value {
     let calls: Vec<Value> = turn
         .calls
         .iter()
-        .map(|c| json!({"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}))
+        .map(|c| (c, arguments::replayed(&c.arguments, flaw)))
+        .map(|(c, text)| json!({"id": c.id, "type": "function", "function": {"name": c.name, "arguments": text}}))
         .collect();
     json!({"role": "assistant", "content": turn.text, "tool_calls": calls})
 }

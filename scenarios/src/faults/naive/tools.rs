@@ -1,6 +1,6 @@
 //! Four tools, with the checks that a careful script would make.
 
-use super::{Flaw, stream::Call};
+use super::{Flaw, arguments, stream::Call};
 use serde_json::{Value, json};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -32,18 +32,7 @@ fn tool(name: &str, description: &str, properties: Value) -> Value {
 
 /// Runs a call; the answer is what the model reads.
 pub fn run(call: &Call, workspace: &Path, flaw: Flaw) -> String {
-    let arguments = match (flaw, call.arguments.split_once("<tool_call>")) {
-        (Flaw::ScrubArguments, Some((before, rest))) => {
-            format!("{before}{}", rest.split_once("</tool_call>").map_or("", |(_, after)| after))
-        }
-        _ => call.arguments.clone(),
-    };
-    let parsed = serde_json::from_str::<Value>(&arguments);
-    let parsed = match flaw {
-        Flaw::MendArguments => parsed.or_else(|_| serde_json::from_str(&format!("{arguments}}}"))),
-        _ => parsed,
-    };
-    let Ok(input) = parsed else {
+    let Some(input) = arguments::read(&call.arguments, flaw) else {
         return "the arguments are not valid JSON; send the call again".to_owned();
     };
     let path = input["path"].as_str().unwrap_or(".");

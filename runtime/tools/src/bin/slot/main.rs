@@ -14,7 +14,7 @@ use slot_runtime::approval::{ApprovalPolicy, AskPerson, DenyAll, NoChannel, Pass
 use slot_runtime::boundary::Workspace;
 use slot_runtime::dispatch::Policies;
 use slot_runtime::event::EventLog;
-use slot_runtime::registry::Registry;
+use slot_runtime::registry::{Registry, SchemaForm};
 use slot_runtime::transport::{Endpoint, HttpLimits, ModelClient, TcpConnector};
 use slot_runtime::{Outcome, Session, SessionConfig};
 use slot_wire::Dialect;
@@ -65,6 +65,9 @@ struct Exec {
     /// The most model turns.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     max_turns: u32,
+    /// Advertises tools in the strict form that some providers require, where their schemas can be said in it.
+    #[arg(long)]
+    strict_schemas: bool,
     /// Prints events as JSON lines instead of text for a person.
     #[arg(long)]
     json: bool,
@@ -138,10 +141,11 @@ fn prepare(exec: &Exec) -> Result<(Session, Arc<Printer>), String> {
         max_turns: exec.max_turns,
         ..SessionConfig::new(&exec.model, dialect)
     };
+    let form = if exec.strict_schemas { SchemaForm::Strict } else { SchemaForm::Cleaned };
     let session = Session::new(
         config,
         client,
-        Arc::new(Registry::new(slot_tools::builtins(Arc::new(workspace)))),
+        Arc::new(Registry::in_form(slot_tools::builtins(Arc::new(workspace)), form)),
         Policies { approval: approval(exec), ..Policies::default() },
         EventLog::new(Some(Arc::clone(&printer) as Arc<dyn slot_runtime::event::EventSink>)),
         Arc::clone(&printer) as Arc<dyn slot_runtime::session::TurnObserver>,

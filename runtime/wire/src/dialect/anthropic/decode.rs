@@ -256,7 +256,11 @@ impl Anthropic {
                     return to.call(&head, deltas);
                 };
                 to.call(&head, deltas)?;
-                to.calls(deltas, |calls, to| calls.start(index, text, is_value, to))?;
+                // Every block begins with an empty object, whatever follows: it says nothing of the input.
+                let is_empty = input.get().strip_prefix('{').is_some_and(|rest| rest.trim_start() == "}");
+                if !is_empty {
+                    to.calls(deltas, |calls, to| calls.start(index, text, is_value, to))?;
+                }
             }
             "thinking" => {
                 self.seal(index, None, to)?;

@@ -25,7 +25,7 @@ pub fn encode_catalog(tools: &[ToolDeclaration<'_>]) -> String {
         write_string(&mut out, tool.description);
         out.extend_from_slice(br#","input_schema":"#);
         out.extend_from_slice(tool.schema.get().as_bytes());
-        out.push(b'}');
+        out.extend_from_slice(if tool.strict { br#","strict":true}"# } else { b"}" });
     }
     out.push(b']');
     // Every part came from a string and the pieces between them are ASCII.

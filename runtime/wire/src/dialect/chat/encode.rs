@@ -22,7 +22,7 @@ pub fn encode_catalog(tools: &[ToolDeclaration<'_>]) -> String {
         write_string(&mut out, tool.description);
         out.extend_from_slice(br#","parameters":"#);
         out.extend_from_slice(tool.schema.get().as_bytes());
-        out.extend_from_slice(b"}}");
+        out.extend_from_slice(if tool.strict { br#","strict":true}}"# } else { b"}}" });
     }
     out.push(b']');
     // Every part came from a string and the pieces between them are ASCII.

@@ -9,7 +9,7 @@ use crate::replay::{Replay, Segment, segments};
 use crate::{Conversation, Item};
 
 /// The tools array of a Responses request, in the given order; an empty string where there are no tools. Each schema is
-/// embedded as it stands, and said not to be strict: the dialect would otherwise demand a stricter form of it.
+/// embedded as it stands, and said not to be strict where it is not: the dialect would otherwise demand that form of it.
 pub fn encode_catalog(tools: &[ToolDeclaration<'_>]) -> String {
     if tools.is_empty() {
         return String::new();
@@ -23,7 +23,7 @@ pub fn encode_catalog(tools: &[ToolDeclaration<'_>]) -> String {
         write_string(&mut out, tool.description);
         out.extend_from_slice(br#","parameters":"#);
         out.extend_from_slice(tool.schema.get().as_bytes());
-        out.extend_from_slice(br#","strict":false}"#);
+        out.extend_from_slice(if tool.strict { br#","strict":true}"# } else { br#","strict":false}"# });
     }
     out.push(b']');
     // Every part came from a string and the pieces between them are ASCII.

@@ -368,7 +368,8 @@ mod requests {
     #[test]
     fn tools() {
         let schema = RawValue::from_string("{ \"type\":\"object\" }".to_owned()).unwrap();
-        let catalog = encode_catalog(&[ToolDeclaration { name: "x", description: "d", schema: &schema }]);
+        let catalog =
+            encode_catalog(&[ToolDeclaration { name: "x", description: "d", schema: &schema, strict: false }]);
         let expect =
             r#"[{"type":"function","name":"x","description":"d","parameters":{ "type":"object" },"strict":false}]"#;
         assert_eq!(catalog, expect);

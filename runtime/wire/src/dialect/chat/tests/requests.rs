@@ -58,7 +58,7 @@ fn every_item_has_its_form() {
 #[test]
 fn tools_and_limit() {
     let schema = RawValue::from_string("{ \"type\":\"object\" , \"b\":1.0, \"a\":[] }".to_owned()).unwrap();
-    let tools = [ToolDeclaration { name: "x", description: "does \"x\"", schema: &schema }];
+    let tools = [ToolDeclaration { name: "x", description: "does \"x\"", schema: &schema, strict: false }];
     let catalog = encode_catalog(&tools);
     assert_eq!(
         catalog,
