@@ -3,7 +3,7 @@
 use crate::world::{Behaviour, ExtensionTool};
 use serde_json::Value;
 use slot_runtime::contract::{
-    BoxFuture, CapabilitySet, Origin, RunContext, Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
+    BoxFuture, CapabilitySet, Exposure, Origin, RunContext, Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
 };
 use std::path::PathBuf;
 
@@ -62,6 +62,14 @@ impl ToolSpec for CaseTool {
 
     fn origin(&self) -> Origin {
         Origin::extension("case")
+    }
+
+    fn exposure(&self) -> Exposure {
+        self.spec.exposure
+    }
+
+    fn polls(&self) -> bool {
+        self.spec.polls
     }
 
     fn validate_input(&self, _: &Value) -> Result<(), ValidationFault> {

@@ -1,15 +1,18 @@
 //! Decorators on the seams of the reference runtime, each a way in which a runtime goes wrong.
 
+mod gates;
+
+use gates::{Loops, Names};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slot_runtime::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion, Unattended};
 use slot_runtime::boundary::{BoundaryError, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written};
 use slot_runtime::contract::{
-    ApprovalRequirement, BoxFuture, CapabilitySet, MetadataSnapshot, Origin, RunContext, Tool, ToolDispatcher,
+    ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, MetadataSnapshot, Origin, RunContext, Tool, ToolDispatcher,
     ToolError, ToolOutput, ToolSpec, ValidationFault,
 };
-use slot_runtime::dispatch::{Approved, NameResolver, Parsed, Policies, Raw, Refusal, TruncationGate, Validated};
+use slot_runtime::dispatch::{Approved, Parsed, Policies, Raw, Refusal, TruncationGate, Validated};
 use slot_runtime::transport::Connector;
 use slot_wire::StopReason;
 use std::path::{Path, PathBuf};
@@ -76,6 +79,36 @@ pub enum Seam {
     TruncationSkip,
     /// An unknown name is taken for the first tool.
     NamesGuess,
+    /// Only exact names are known.
+    NamesExact,
+    /// A name without a tool is taken for the tool that begins most like it, also where its own tool is withheld.
+    NamesNearest,
+    /// A guess is reported as what was written.
+    NamesUnraised,
+    /// Nothing is suggested for an unknown name.
+    NamesTerse,
+    /// Letters that look alike are taken for each other.
+    NamesFold,
+    /// A deferred tool runs although its schema was never shown.
+    HydrateSkip,
+    /// Arguments are not held against the schema.
+    ShapeSkip,
+    /// Repetition is not stopped.
+    LoopSkip,
+    /// Any call of the same tool is taken for the same call.
+    LoopAnyArguments,
+    /// Polling is taken for repetition.
+    LoopPolls,
+    /// Changes do not excuse looking again.
+    LoopNoReset,
+    /// A blocked call counts as a success.
+    LoopForgives,
+    /// A success of any tool ends every row of failures.
+    LoopAnySuccess,
+    /// Nobody is warned.
+    LoopNoWarning,
+    /// A row of failures never ends the turn.
+    LoopNoPause,
 }
 
 impl Plant for Seam {
@@ -93,7 +126,8 @@ impl Plant for Seam {
             Seam::ApprovalSkip => policies.approval = Arc::new(Unattended),
             Seam::ApprovalInvert => policies.approval = Arc::new(Inverted(policies.approval)),
             Seam::TruncationSkip => policies.truncation = Arc::new(AdmitAll),
-            Seam::NamesGuess => policies.names = Arc::new(FirstTool),
+            _ if Names::decorates(*self) => policies.names = Arc::new(Names::new(*self, policies.names)),
+            _ if Loops::decorates(*self) => policies.loops = Arc::new(Loops::new(*self, policies.loops)),
             _ => {}
         }
         policies
@@ -101,7 +135,12 @@ impl Plant for Seam {
 
     fn dispatcher(&self, inner: Arc<dyn ToolDispatcher>) -> Arc<dyn ToolDispatcher> {
         match self {
-            Seam::LevelUnderstate | Seam::ValidateSkip | Seam::RunDouble | Seam::StubAnswers => {
+            Seam::LevelUnderstate
+            | Seam::ValidateSkip
+            | Seam::RunDouble
+            | Seam::StubAnswers
+            | Seam::HydrateSkip
+            | Seam::ShapeSkip => {
                 Arc::new(Dispatch { seam: *self, snapshot: snapshot(*self, inner.as_ref()), inner })
             }
             _ => inner,
@@ -137,15 +176,6 @@ impl TruncationGate for AdmitAll {
     }
 }
 
-struct FirstTool;
-
-impl NameResolver for FirstTool {
-    fn resolve(&self, requested: &str, snapshot: &MetadataSnapshot) -> Result<String, Refusal> {
-        let first = snapshot.catalog.names().first().cloned().unwrap_or_default();
-        Ok(if snapshot.tools.contains_key(requested) { requested.to_owned() } else { first })
-    }
-}
-
 struct Dispatch {
     seam: Seam,
     snapshot: Arc<MetadataSnapshot>,
@@ -155,9 +185,14 @@ struct Dispatch {
 /// What the engine is told of the tools.
 fn snapshot(seam: Seam, inner: &dyn ToolDispatcher) -> Arc<MetadataSnapshot> {
     let mut snapshot = MetadataSnapshot::clone(&inner.snapshot());
-    if seam == Seam::LevelUnderstate {
-        for tool in snapshot.tools.values_mut() {
-            Arc::make_mut(tool).requirement = ApprovalRequirement::Auto;
+    for tool in snapshot.tools.values_mut() {
+        match seam {
+            Seam::LevelUnderstate => Arc::make_mut(tool).requirement = ApprovalRequirement::Auto,
+            Seam::HydrateSkip if tool.exposure == Exposure::Deferred => {
+                Arc::make_mut(tool).exposure = Exposure::Auto;
+            }
+            Seam::ShapeSkip => Arc::make_mut(tool).schema = serde_json::json!({"type": "object"}),
+            _ => {}
         }
     }
     Arc::new(snapshot)
@@ -236,6 +271,12 @@ impl ToolSpec for Cleaned {
     }
     fn approval_for_input(&self, input: &Value) -> Option<ApprovalRequirement> {
         self.inner.approval_for_input(input)
+    }
+    fn exposure(&self) -> Exposure {
+        self.inner.exposure()
+    }
+    fn polls(&self) -> bool {
+        self.inner.polls()
     }
 }
 

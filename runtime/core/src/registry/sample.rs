@@ -52,6 +52,7 @@ fn read(tool: &dyn ToolSpec, name: String, origin: Origin) -> ToolMetadata {
         supports_parallel: tool.supports_parallel(),
         interactive: tool.is_interactive(),
         destructive: tool.is_destructive(),
+        polls: tool.polls(),
         interrupt: tool.interrupt_behaviour(),
         exposure: tool.exposure(),
         aliases: tool.aliases().iter().map(|a| (*a).to_owned()).collect(),

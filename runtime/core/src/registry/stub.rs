@@ -40,6 +40,7 @@ pub fn place(tool: &Sampled, taken: &BTreeMap<String, Arc<ToolMetadata>>) -> Too
         supports_parallel: false,
         interactive: false,
         destructive: false,
+        polls: false,
         interrupt: InterruptBehaviour::Cancel,
         exposure: Exposure::Always,
         aliases: Vec::new(),

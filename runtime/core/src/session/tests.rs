@@ -1,5 +1,8 @@
 //! Whole sessions against scripted bytes over in-memory pipes.
 
+mod loops;
+mod names;
+
 use super::*;
 use crate::approval::{ApprovalChannel, ApprovalPolicy, ApprovalQuestion, NoChannel};
 use crate::approval::{AskPerson, DenyAll, PassSuggested, PersonAnswer, Unattended};
@@ -265,7 +268,7 @@ fn several_calls_are_answered_in_call_order() {
 #[test]
 fn all_faults_of_an_input_are_told_at_once() {
     let calls = call(&[("c1", "look", r#"{"did":1}"#)]);
-    let expect = "c1 failed the arguments of \"look\" are not what it takes, so it was not run:\n- /do: the field \"do\" is missing\n- /did: the tool has no field \"did\"; its fields are: do";
+    let expect = "c1 failed the arguments of \"look\" are not what it takes, so it was not run:\n- /do: the field \"do\" is missing: string\n- /did: there is no field \"did\"; the fields are: do\nIt takes: {\"do\": string}\nCorrect them";
     let (_, runs) = check(&[calls, say("")], Unattended, &[expect]);
     assert_eq!(runs, 0);
 }

@@ -34,6 +34,7 @@ impl Printer {
                     line["cause"] = json!(cause);
                     line["detail"] = json!(detail);
                 }
+                Outcome::Paused { reason } => line["reason"] = json!(reason),
                 Outcome::TurnLimit { limit } => line["limit"] = json!(limit),
                 Outcome::Cancelled => {}
             }
@@ -42,6 +43,9 @@ impl Printer {
         match outcome {
             Outcome::Completed { .. } => out("\n"),
             Outcome::Failed { detail, .. } => eprintln!("slot: {}", visible(detail)),
+            Outcome::Paused { reason } => {
+                eprintln!("slot: paused: {}; look at what fails, and run the task again", visible(reason));
+            }
             Outcome::TurnLimit { limit } => {
                 eprintln!("slot: the model was still calling tools after {limit} turns; raise --max-turns to go on");
             }
