@@ -3,6 +3,10 @@
 //! It owns the properties and a second, naive parser to compare with. Each function panics where its property does not
 //! hold, and is built for tests and for the `fuzzing` feature only.
 
+mod names;
+
+pub use names::name_ladder;
+
 use crate::sse::{SseDecoder, SseError, SseLimits};
 
 /// Small enough that a fuzzer reaches it, large enough for most inputs to stay below.

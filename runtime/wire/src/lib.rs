@@ -5,6 +5,7 @@
 //! - [`conversation`]: what is sent back, whatever dialect carries it.
 //! - [`replay`]: signed and encrypted blocks, which go back verbatim or not at all.
 //! - [`dialect`]: the providers' wire forms, both ways.
+//! - [`names`]: which tool a name means that a model wrote.
 //! - [`stream`]: the two decoders in one, from a body's bytes to its turn.
 //!
 //! This crate knows no runtime, opens no file, starts no task and asks no clock. Everything here is a pure function of
@@ -15,6 +16,7 @@ pub mod dialect;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod names;
 pub mod replay;
 pub mod sse;
 pub mod stream;

@@ -4,6 +4,7 @@ use crate::approval::ApprovalDecision;
 use crate::contract::{ApprovalRequirement, ToolInvocation, ToolMetadata};
 use crate::event::Lane;
 use serde_json::Value;
+use slot_wire::names::NameMatch;
 use std::sync::Arc;
 
 /// A call as it came, with its lane in the log.
@@ -34,8 +35,8 @@ impl Raw {
         &self.lane
     }
 
-    pub(super) fn resolved(self, tool: Arc<ToolMetadata>) -> Resolved {
-        Resolved { raw: self, tool }
+    pub(super) fn resolved(self, tool: Arc<ToolMetadata>, how: NameMatch) -> Resolved {
+        Resolved { raw: self, tool, how }
     }
 }
 
@@ -44,6 +45,7 @@ impl Raw {
 pub struct Resolved {
     raw: Raw,
     tool: Arc<ToolMetadata>,
+    how: NameMatch,
 }
 
 impl Resolved {
@@ -55,6 +57,15 @@ impl Resolved {
     /// The tool it is for.
     pub fn tool(&self) -> &ToolMetadata {
         &self.tool
+    }
+
+    pub(super) fn shared_tool(&self) -> Arc<ToolMetadata> {
+        Arc::clone(&self.tool)
+    }
+
+    /// How its name came to mean the tool.
+    pub fn how(&self) -> NameMatch {
+        self.how
     }
 
     pub(super) fn parsed(self, input: Value) -> Parsed {
@@ -85,8 +96,13 @@ impl Parsed {
         &self.input
     }
 
-    pub(super) fn validated(self) -> Validated {
-        Validated { parsed: self }
+    /// How its name came to mean the tool.
+    pub fn how(&self) -> NameMatch {
+        self.resolved.how
+    }
+
+    pub(super) fn validated(self, notes: Vec<String>) -> Validated {
+        Validated { parsed: self, notes }
     }
 }
 
@@ -94,6 +110,7 @@ impl Parsed {
 #[derive(Clone, Debug)]
 pub struct Validated {
     parsed: Parsed,
+    notes: Vec<String>,
 }
 
 impl Validated {
@@ -115,6 +132,22 @@ impl Validated {
     /// The arguments, shared.
     pub fn shared_input(&self) -> Arc<Value> {
         Arc::clone(&self.parsed.input)
+    }
+
+    /// How its name came to mean the tool.
+    pub fn how(&self) -> NameMatch {
+        self.parsed.how()
+    }
+
+    /// Whether the tool is a guess that must not run unseen: the name is only a beginning of the tool's, and the tool may
+    /// change something.
+    pub fn is_guess(&self) -> bool {
+        self.how() == NameMatch::Prefix && !self.tool().read_only
+    }
+
+    /// What the model is told with the result although the input is valid.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     pub(super) fn approved(
@@ -150,6 +183,11 @@ impl Approved {
         self.validated.input()
     }
 
+    /// What the model is told with the result although the input is valid.
+    pub fn notes(&self) -> &[String] {
+        self.validated.notes()
+    }
+
     /// How far it had to be approved.
     pub fn level(&self) -> ApprovalRequirement {
         self.level
@@ -167,11 +205,17 @@ pub struct Settled {
     call_id: String,
     content: String,
     is_error: bool,
+    cancelled: bool,
 }
 
 impl Settled {
-    pub(super) fn new(call_id: &str, content: String, is_error: bool) -> Self {
-        Settled { call_id: call_id.to_owned(), content, is_error }
+    pub(super) fn new(call_id: &str, content: String, is_error: bool, cancelled: bool) -> Self {
+        Settled { call_id: call_id.to_owned(), content, is_error, cancelled }
+    }
+
+    pub(super) fn with_note(mut self, note: &str) -> Self {
+        append_note(&mut self.content, note);
+        self
     }
 
     /// The call it answers.
@@ -188,6 +232,19 @@ impl Settled {
     pub fn is_error(&self) -> bool {
         self.is_error
     }
+
+    /// Whether it was cancelled before it finished.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+}
+
+/// Adds what the runtime has to say to a result, apart from the tool's own words.
+pub(super) fn append_note(content: &mut String, note: &str) {
+    if !content.is_empty() {
+        content.push_str("\n\n");
+    }
+    content.push_str(&format!("[{note}]"));
 }
 
 /// A stage of the way.
@@ -197,6 +254,8 @@ pub enum Stage {
     Truncation,
     /// The name is resolved.
     Name,
+    /// A deferred tool's schema is handed out.
+    Hydration,
     /// The arguments are read.
     Parse,
     /// The arguments are judged.
@@ -217,6 +276,7 @@ impl Stage {
         match self {
             Stage::Truncation => "truncation",
             Stage::Name => "name",
+            Stage::Hydration => "hydration",
             Stage::Parse => "parse",
             Stage::Validate => "validate",
             Stage::LoopGuard => "loop_guard",
