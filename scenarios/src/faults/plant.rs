@@ -78,7 +78,7 @@ pub enum Seam {
     BoundaryTerse,
     /// Half-written calls of a cut turn are let through.
     TruncationSkip,
-    /// An unknown name is taken for the first tool.
+    /// An unknown name is taken for the last tool.
     NamesGuess,
     /// Every call is taken for one that only looks.
     BatchAll,

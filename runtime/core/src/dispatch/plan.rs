@@ -157,13 +157,13 @@ impl Planner<'_> {
         if !faults.is_empty() {
             let told: Vec<String> =
                 faults.iter().map(|f| format!("- {}: {}", pointer(&f.pointer), f.message)).collect();
+            let takes = shape::describe::shape(schema).map(|shape| format!("It takes: {shape}\n")).unwrap_or_default();
             return Err(Refusal::new(
                 Stage::Validate,
                 format!(
-                    "the arguments of {:?} are not what it takes, so it was not run:\n{}\nIt takes: {}\nCorrect them and call it again",
+                    "the arguments of {:?} are not what it takes, so it was not run:\n{}\n{takes}Correct them and call it again",
                     call.tool().name,
                     told.join("\n"),
-                    shape::describe::shape(schema)
                 ),
             ));
         }

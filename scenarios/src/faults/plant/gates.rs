@@ -42,7 +42,7 @@ impl NameResolver for Names {
         let exact = |name: &String| Resolution { tool: name.clone(), how: NameMatch::Exact };
         let names = snapshot.catalog.names();
         match (self.seam, found) {
-            (Seam::NamesGuess, Err(refusal)) => names.first().map(exact).ok_or(refusal),
+            (Seam::NamesGuess, Err(refusal)) => names.last().map(exact).ok_or(refusal),
             (Seam::NamesNearest, Err(refusal)) => {
                 let shared = |name: &str| name.bytes().zip(requested.bytes()).take_while(|(a, b)| a == b).count();
                 names.iter().max_by_key(|name| shared(name)).map(exact).ok_or(refusal)

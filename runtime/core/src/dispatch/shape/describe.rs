@@ -16,9 +16,11 @@ pub fn kind(schema: &Value) -> String {
     kind_at(schema, 0)
 }
 
-/// The shape of the input that a tool takes, on one line: `{"path": string, "limit"?: integer}`.
-pub fn shape(schema: &Value) -> String {
-    fields(schema, 0)
+/// The shape of the input that a tool takes, on one line: `{"path": string, "limit"?: integer}`. `None` where the schema
+/// declares no field.
+pub fn shape(schema: &Value) -> Option<String> {
+    let declares = super::super::fields::properties(schema).is_some_and(|properties| !properties.is_empty());
+    declares.then(|| fields(schema, 0))
 }
 
 fn kind_at(schema: &Value, depth: usize) -> String {
