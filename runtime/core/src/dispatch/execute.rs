@@ -128,7 +128,7 @@ impl Executor {
         if let Planned::Refused { refusal: first, .. } = &call {
             refusal.reason = format!("{}\n{}", refusal.reason, first.reason);
         }
-        Planned::Refused { call: call.raw().clone(), refusal, attempt: attempt.clone() }
+        Planned::Refused { call: Box::new(call.raw().clone()), refusal, attempt: attempt.clone() }
     }
 
     /// Tells the loop guard how a call ended, and the model what it says to that.

@@ -115,7 +115,7 @@ impl Nested {
                 );
                 let attempt = Attempt::of(&call);
                 let refusal = Refusal::new(Stage::Run, reason);
-                Batch::Serial(Planned::Refused { call: call.raw().clone(), refusal, attempt })
+                Batch::Serial(Planned::Refused { call: Box::new(call.raw().clone()), refusal, attempt })
             }
             batch => batch,
         }

@@ -24,7 +24,7 @@ pub enum Planned {
     /// A stage refused it.
     Refused {
         /// The call as it came.
-        call: Raw,
+        call: Box<Raw>,
         /// Why.
         refusal: Refusal,
         /// What it was to the loop guard.
@@ -120,7 +120,7 @@ impl Planner<'_> {
     fn refused(&self, call: Raw, tool: Option<&ToolMetadata>, refusal: Refusal) -> Planned {
         self.note(&call, EventKind::Refused { stage: refusal.stage.as_str() });
         let attempt = Attempt::refused(&call, tool);
-        Planned::Refused { call, refusal, attempt }
+        Planned::Refused { call: Box::new(call), refusal, attempt }
     }
 
     fn resolve(&self, call: Raw) -> Result<Resolved, Refusal> {

@@ -270,7 +270,7 @@ fn schemas() -> impl Strategy<Value = Value> {
                     }
                     schema
                 }),
-            inner.clone().prop_map(|items| json!({"items": items})),
+            inner.prop_map(|items| json!({"items": items})),
             list.clone().prop_map(|all| json!({"prefixItems": all, "items": false})),
             list.clone().prop_map(|all| json!({"anyOf": all})),
             list.clone().prop_map(|all| json!({"oneOf": all})),
