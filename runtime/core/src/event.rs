@@ -141,6 +141,13 @@ pub enum EventKind {
     Resolved {
         /// The tool's own name.
         tool: String,
+        /// How the name came to mean it, such as `exact`.
+        how: &'static str,
+    },
+    /// Call: the tool was deferred and is loaded now; the call was answered with its schema and not run.
+    SchemaHydrated {
+        /// What was expected, received and likely meant.
+        facts: serde_json::Map<String, serde_json::Value>,
     },
     /// Call: the arguments were no valid JSON and were mended.
     ArgumentsRepaired {
@@ -187,6 +194,20 @@ pub enum EventKind {
     Settled {
         /// Whether the model is told that it failed.
         is_error: bool,
+    },
+    /// Call: its tool has failed several times in a row, and the model is told.
+    LoopWarned {
+        /// The tool.
+        tool: String,
+        /// Failures in a row.
+        failures: u32,
+    },
+    /// Call: its tool has failed too often in a row, and the user turn ends.
+    LoopPaused {
+        /// The tool.
+        tool: String,
+        /// Failures in a row.
+        failures: u32,
     },
 }
 

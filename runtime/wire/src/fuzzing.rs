@@ -5,9 +5,11 @@
 
 mod arguments;
 pub mod forge;
+mod names;
 mod schemas;
 
 pub use arguments::argument_ladder;
+pub use names::name_ladder;
 pub use schemas::schema_clean;
 
 use crate::sse::{SseDecoder, SseError, SseLimits};

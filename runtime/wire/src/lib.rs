@@ -8,6 +8,7 @@
 //! - [`schema`]: the schemas of tools, cleaned for providers.
 //! - [`dialect`]: the providers' wire forms, both ways.
 //! - [`forge`]: markup in text that imitates calls, and its removal.
+//! - [`names`]: which tool a name means that a model wrote.
 //! - [`stream`]: the two decoders in one, from a body's bytes to its turn.
 //!
 //! This crate knows no runtime, opens no file, starts no task and asks no clock. Everything here is a pure function of
@@ -19,6 +20,7 @@ pub mod forge;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod names;
 pub mod repair;
 pub mod replay;
 pub mod schema;

@@ -4,7 +4,7 @@ use super::room::Room;
 use crate::world::{Behaviour, ExtensionTool};
 use serde_json::Value;
 use slot_runtime::contract::{
-    BoxFuture, CapabilitySet, Origin, RunContext, Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
+    BoxFuture, CapabilitySet, Exposure, Origin, RunContext, Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -77,6 +77,14 @@ impl ToolSpec for CaseTool {
 
     fn supports_parallel(&self) -> bool {
         self.spec.parallel
+    }
+
+    fn exposure(&self) -> Exposure {
+        self.spec.exposure
+    }
+
+    fn polls(&self) -> bool {
+        self.spec.polls
     }
 
     fn validate_input(&self, _: &Value) -> Result<(), ValidationFault> {

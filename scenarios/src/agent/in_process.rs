@@ -161,6 +161,7 @@ fn code(outcome: &Outcome) -> i32 {
     match outcome {
         Outcome::Completed { .. } => 0,
         Outcome::Failed { .. } => 1,
+        Outcome::Paused { .. } => 3,
         Outcome::TurnLimit { .. } => 4,
         Outcome::Cancelled => 130,
     }

@@ -37,6 +37,8 @@ pub enum Mutation {
     IllegalName,
     /// An advertised tool loses its object schema.
     BadSchema,
+    /// A call goes back to the provider under a name with a blank.
+    IllegalCall,
     /// The first advertised tool is there twice.
     DuplicateTool,
     /// The advertised tools are reversed.
@@ -99,6 +101,7 @@ impl Mutation {
             Mutation::IllegalName | Mutation::BadSchema | Mutation::DuplicateTool | Mutation::ReverseTools => {
                 trace.wire.requests.iter_mut().map(|request| self.tools(request)).fold(false, |any, one| any | one)
             }
+            Mutation::IllegalCall => rename_call(trace),
             Mutation::RewriteSystem | Mutation::RewriteMessage => self.rewrite(trace),
             Mutation::Hang => end(trace, AgentEnd::TimedOut { limit_ms: 1 }),
             Mutation::Crash => end(trace, AgentEnd::Signalled { signal: 11 }),
@@ -236,6 +239,18 @@ fn tally(trace: &mut Trace) -> bool {
     let Some((_, Node::File { text })) = tally else { return false };
     text.push_str("again\n");
     true
+}
+
+fn rename_call(trace: &mut Trace) -> bool {
+    let items = trace.wire.requests.iter_mut().flat_map(|request| request.items.iter_mut());
+    let mut calls = items.filter_map(|item| match item {
+        WireItem::Assistant { calls, .. } => calls.first_mut(),
+        _ => None,
+    });
+    calls.next().is_some_and(|call| {
+        call.name = "a call".into();
+        true
+    })
 }
 
 fn leak(trace: &mut Trace) -> bool {

@@ -2,18 +2,20 @@
 
 mod arguments;
 mod composite;
+mod gates;
 
 use arguments::Reader;
+use gates::{Loops, Names, weakened};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slot_runtime::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion, Unattended};
 use slot_runtime::boundary::{BoundaryError, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written};
 use slot_runtime::contract::{
-    ApprovalRequirement, BoxFuture, CapabilitySet, MetadataSnapshot, Origin, RunContext, Tool, ToolDispatcher,
-    ToolError, ToolOutput, ToolSpec, ValidationFault,
+    ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, MetadataSnapshot, Origin, RunContext, Tool,
+    ToolDispatcher, ToolError, ToolOutput, ToolSpec, ValidationFault,
 };
-use slot_runtime::dispatch::{Approved, NameResolver, Parsed, Policies, Refusal, TruncationGate, Validated};
+use slot_runtime::dispatch::{Approved, Parsed, Policies, TruncationGate, Validated};
 use slot_runtime::registry::{Catalog, SchemaForm};
 use slot_runtime::transport::Connector;
 use slot_wire::StopReason;
@@ -80,7 +82,7 @@ pub enum Seam {
     BoundaryTerse,
     /// Half-written calls of a cut turn are let through.
     TruncationSkip,
-    /// An unknown name is taken for the first tool.
+    /// An unknown name is taken for the last tool.
     NamesGuess,
     /// Every call is taken for one that only looks.
     BatchAll,
@@ -114,6 +116,50 @@ pub enum Seam {
     SchemaEverywhere,
     /// Arguments are judged by a schema that takes no null.
     SchemaJudges,
+    /// Only exact names are known.
+    NamesExact,
+    /// A name without a tool is taken for the tool that begins most like it, also where its own tool is withheld.
+    NamesNearest,
+    /// A guess is reported as what was written.
+    NamesUnraised,
+    /// Nothing is suggested for an unknown name.
+    NamesTerse,
+    /// Letters that look alike are taken for each other.
+    NamesFold,
+    /// A deferred tool runs although its schema was never shown.
+    HydrateSkip,
+    /// Arguments are not held against the schema.
+    ShapeSkip,
+    /// Of the schema, only the fields that must be there are looked at.
+    ShapeRequired,
+    /// Fields that the schema does not declare are passed over.
+    ShapeOpen,
+    /// Values of any type are taken.
+    ShapeUntyped,
+    /// Only the types of the top level are looked at.
+    ShapeTop,
+    /// Repetition is not stopped.
+    LoopSkip,
+    /// Any call of the same tool is taken for the same call.
+    LoopAnyArguments,
+    /// Polling is taken for repetition.
+    LoopPolls,
+    /// Changes do not excuse looking again.
+    LoopNoReset,
+    /// Changes excuse looking again and nothing else.
+    LoopReadsOnly,
+    /// A call that changed something is excused by itself.
+    LoopOwnChange,
+    /// What is exempt has no limit.
+    LoopNoCap,
+    /// A blocked call counts as a success.
+    LoopForgives,
+    /// A success of any tool ends every row of failures.
+    LoopAnySuccess,
+    /// Nobody is warned.
+    LoopNoWarning,
+    /// A row of failures never ends the turn.
+    LoopNoPause,
 }
 
 impl Plant for Seam {
@@ -132,8 +178,9 @@ impl Plant for Seam {
             Seam::ApprovalSkip => policies.approval = Arc::new(Unattended),
             Seam::ApprovalInvert => policies.approval = Arc::new(Inverted(policies.approval)),
             Seam::TruncationSkip => policies.truncation = Arc::new(AdmitAll),
-            Seam::NamesGuess => policies.names = Arc::new(FirstTool),
             _ if Reader::decorates(*self) => policies.arguments = Arc::new(Reader::new(*self, policies.arguments)),
+            _ if Names::decorates(*self) => policies.names = Arc::new(Names::new(*self, policies.names)),
+            _ if Loops::decorates(*self) => policies.loops = Arc::new(Loops::new(*self, policies.loops)),
             _ => {}
         }
         policies
@@ -149,9 +196,13 @@ impl Plant for Seam {
             | Seam::BatchNone
             | Seam::SchemaAsGiven
             | Seam::SchemaEverywhere
-            | Seam::SchemaJudges => {
-                Arc::new(Dispatch { seam: *self, snapshot: snapshot(*self, inner.as_ref()), inner })
-            }
+            | Seam::SchemaJudges
+            | Seam::HydrateSkip
+            | Seam::ShapeSkip
+            | Seam::ShapeRequired
+            | Seam::ShapeOpen
+            | Seam::ShapeUntyped
+            | Seam::ShapeTop => Arc::new(Dispatch { seam: *self, snapshot: snapshot(*self, inner.as_ref()), inner }),
             _ => inner,
         }
     }
@@ -185,15 +236,6 @@ impl TruncationGate for AdmitAll {
     }
 }
 
-struct FirstTool;
-
-impl NameResolver for FirstTool {
-    fn resolve(&self, requested: &str, snapshot: &MetadataSnapshot) -> Result<String, Refusal> {
-        let first = snapshot.catalog.names().first().cloned().unwrap_or_default();
-        Ok(if snapshot.tools.contains_key(requested) { requested.to_owned() } else { first })
-    }
-}
-
 struct Dispatch {
     seam: Seam,
     snapshot: Arc<MetadataSnapshot>,
@@ -213,7 +255,14 @@ fn snapshot(seam: Seam, inner: &dyn ToolDispatcher) -> Arc<MetadataSnapshot> {
             Seam::BatchNone => Arc::make_mut(tool).supports_parallel = false,
             Seam::SchemaEverywhere => arguments::clean_everywhere(&mut Arc::make_mut(tool).schema),
             Seam::SchemaJudges => arguments::refuse_null(&mut Arc::make_mut(tool).schema),
-            _ => break,
+            Seam::HydrateSkip if tool.exposure == Exposure::Deferred => {
+                Arc::make_mut(tool).exposure = Exposure::Auto;
+            }
+            _ => {
+                if let Some(schema) = weakened(seam, &tool.schema) {
+                    Arc::make_mut(tool).schema = schema;
+                }
+            }
         }
     }
     if matches!(seam, Seam::SchemaAsGiven | Seam::SchemaEverywhere) {
@@ -296,6 +345,12 @@ impl ToolSpec for Cleaned {
     }
     fn approval_for_input(&self, input: &Value) -> Option<ApprovalRequirement> {
         self.inner.approval_for_input(input)
+    }
+    fn exposure(&self) -> Exposure {
+        self.inner.exposure()
+    }
+    fn polls(&self) -> bool {
+        self.inner.polls()
     }
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use slot_runtime::contract::Capability;
+use slot_runtime::contract::{Capability, Exposure};
 use std::collections::BTreeMap;
 
 /// The world of a case. Every path is relative to its folder; a path that ends in `/` is an empty folder. In contents
@@ -51,8 +51,19 @@ pub struct ExtensionTool {
     /// Whether it says that its calls may overlap with others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parallel: bool,
+    /// When the model sees it: `always`, `auto`, `deferred` or `hidden`.
+    #[serde(default, skip_serializing_if = "is_auto")]
+    #[schemars(with = "String")]
+    pub exposure: Exposure,
+    /// Whether asking it the same thing again is how it is used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub polls: bool,
     /// What it does when it is called.
     pub behaviour: Behaviour,
+}
+
+fn is_auto(exposure: &Exposure) -> bool {
+    *exposure == Exposure::Auto
 }
 
 fn any_object() -> Value {

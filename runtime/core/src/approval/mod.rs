@@ -16,6 +16,11 @@ pub struct ApprovalQuestion {
     pub call_id: String,
     /// The tool that would run.
     pub tool: String,
+    /// The name that the model wrote, where it is another: whoever is asked must see both.
+    pub requested: Option<String>,
+    /// Whether the tool was guessed from the beginning of a name. Only a person who sees both names can approve that; the
+    /// engine takes no other approval, so a policy that grants by itself must ask here.
+    pub is_guess: bool,
     /// The input it would run with: the same parsed value that will be run.
     pub input: Arc<Value>,
     /// How far the call must be approved; never `Auto`.
@@ -177,6 +182,8 @@ mod tests {
         let question = ApprovalQuestion {
             call_id: "c1".into(),
             tool: "t".into(),
+            requested: None,
+            is_guess: false,
             input: Arc::new(Value::Null),
             level,
             capabilities: Vec::new(),

@@ -33,6 +33,8 @@ pub struct ToolMetadata {
     pub interactive: bool,
     /// Whether it destroys what cannot be brought back.
     pub destructive: bool,
+    /// Whether asking the same thing again is how it is used.
+    pub polls: bool,
     /// What a cancellation does to it.
     pub interrupt: InterruptBehaviour,
     /// When the model sees it.

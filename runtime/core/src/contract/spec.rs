@@ -59,6 +59,12 @@ pub trait ToolSpec: Tool {
         false
     }
 
+    /// Whether the tool waits for something, so that asking the same thing again is how it is used. Such calls are no
+    /// repetition to the loop guard, up to its absolute cap.
+    fn polls(&self) -> bool {
+        false
+    }
+
     /// What a cancellation does to a running call.
     fn interrupt_behaviour(&self) -> InterruptBehaviour {
         InterruptBehaviour::Cancel

@@ -5,6 +5,7 @@ use crate::contract::{ApprovalRequirement, ToolInvocation, ToolMetadata};
 use crate::dispatch::arguments::Mended;
 use crate::event::Lane;
 use serde_json::Value;
+use slot_wire::names::NameMatch;
 use std::sync::Arc;
 
 /// A call as it came, with its lane in the log.
@@ -45,8 +46,8 @@ impl Raw {
         Raw { mended: mended.map(Arc::new), ..self }
     }
 
-    pub(super) fn resolved(self, tool: Arc<ToolMetadata>) -> Resolved {
-        Resolved { raw: self, tool }
+    pub(super) fn resolved(self, tool: Arc<ToolMetadata>, how: NameMatch) -> Resolved {
+        Resolved { raw: self, tool, how }
     }
 }
 
@@ -55,6 +56,7 @@ impl Raw {
 pub struct Resolved {
     raw: Raw,
     tool: Arc<ToolMetadata>,
+    how: NameMatch,
 }
 
 impl Resolved {
@@ -66,6 +68,15 @@ impl Resolved {
     /// The tool it is for.
     pub fn tool(&self) -> &ToolMetadata {
         &self.tool
+    }
+
+    pub(super) fn shared_tool(&self) -> Arc<ToolMetadata> {
+        Arc::clone(&self.tool)
+    }
+
+    /// How its name came to mean the tool.
+    pub fn how(&self) -> NameMatch {
+        self.how
     }
 
     pub(super) fn parsed(self, input: Value) -> Parsed {
@@ -96,8 +107,13 @@ impl Parsed {
         &self.input
     }
 
-    pub(super) fn validated(self) -> Validated {
-        Validated { parsed: self }
+    /// How its name came to mean the tool.
+    pub fn how(&self) -> NameMatch {
+        self.resolved.how
+    }
+
+    pub(super) fn validated(self, notes: Vec<String>) -> Validated {
+        Validated { parsed: self, notes }
     }
 }
 
@@ -105,6 +121,7 @@ impl Parsed {
 #[derive(Clone, Debug)]
 pub struct Validated {
     parsed: Parsed,
+    notes: Vec<String>,
 }
 
 impl Validated {
@@ -126,6 +143,22 @@ impl Validated {
     /// The arguments, shared.
     pub fn shared_input(&self) -> Arc<Value> {
         Arc::clone(&self.parsed.input)
+    }
+
+    /// How its name came to mean the tool.
+    pub fn how(&self) -> NameMatch {
+        self.parsed.how()
+    }
+
+    /// Whether the tool is a guess that must not run unseen: the name is only a beginning of the tool's, and the tool may
+    /// change something.
+    pub fn is_guess(&self) -> bool {
+        self.how() == NameMatch::Prefix && !self.tool().read_only
+    }
+
+    /// What the model is told with the result although the input is valid.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     pub(super) fn approved(
@@ -161,6 +194,11 @@ impl Approved {
         self.validated.input()
     }
 
+    /// What the model is told with the result although the input is valid.
+    pub fn notes(&self) -> &[String] {
+        self.validated.notes()
+    }
+
     /// How far it had to be approved.
     pub fn level(&self) -> ApprovalRequirement {
         self.level
@@ -178,11 +216,17 @@ pub struct Settled {
     call_id: String,
     content: String,
     is_error: bool,
+    cancelled: bool,
 }
 
 impl Settled {
-    pub(super) fn new(call_id: &str, content: String, is_error: bool) -> Self {
-        Settled { call_id: call_id.to_owned(), content, is_error }
+    pub(super) fn new(call_id: &str, content: String, is_error: bool, cancelled: bool) -> Self {
+        Settled { call_id: call_id.to_owned(), content, is_error, cancelled }
+    }
+
+    pub(super) fn with_note(mut self, note: &str) -> Self {
+        append_note(&mut self.content, note);
+        self
     }
 
     /// The call it answers.
@@ -198,6 +242,11 @@ impl Settled {
     /// Whether the model is told that it failed.
     pub fn is_error(&self) -> bool {
         self.is_error
+    }
+
+    /// Whether it was cancelled before it finished.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled
     }
 }
 
@@ -216,6 +265,8 @@ pub enum Stage {
     Truncation,
     /// The name is resolved.
     Name,
+    /// A deferred tool's schema is handed out.
+    Hydration,
     /// The arguments are read.
     Parse,
     /// The arguments are judged.
@@ -236,6 +287,7 @@ impl Stage {
         match self {
             Stage::Truncation => "truncation",
             Stage::Name => "name",
+            Stage::Hydration => "hydration",
             Stage::Parse => "parse",
             Stage::Validate => "validate",
             Stage::LoopGuard => "loop_guard",

@@ -5,18 +5,22 @@
 //! answers what was left open before the next request.)
 
 use super::batch::Batch;
-use super::call::{Approved, Raw, Settled, Stage, Validated, append_note};
+use super::call::{Approved, Raw, Refusal, Settled, Stage, Validated, append_note};
 use super::gate::{Gate, Held};
 use super::nested::{Nested, Share};
-use super::plan::Planned;
-use super::policy::Policies;
+use super::plan::{Loaded, Planned};
+use super::policy::{Attempt, LoopAdvice, LoopTurn, Policies};
 use crate::approval::{ApprovalDecision, ApprovalQuestion, Decider, approved, denied};
 use crate::contract::{
     ApprovalRequirement, Capability, InterruptBehaviour, RunContext, ToolDispatcher, ToolError, ToolOutput,
 };
 use crate::event::{EventKind, EventLog, Mark};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use slot_wire::names::quoted;
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, OnceLock},
+};
 use tokio_util::sync::CancellationToken;
 
 /// What execution needs. Clones share it.
@@ -32,6 +36,12 @@ pub struct Executor {
     pub gate: Passage,
     /// Ends whatever runs.
     pub cancel: CancellationToken,
+    /// What the loop guard knows of this user turn.
+    pub loops: Arc<dyn LoopTurn>,
+    /// Set once the loop guard has paused this user turn: nothing of it runs any more.
+    pub paused: Arc<OnceLock<String>>,
+    /// The deferred tools that have been loaded.
+    pub loaded: Loaded,
 }
 
 /// How calls pass the gate.
@@ -79,14 +89,66 @@ impl Outcome {
 
 impl Executor {
     /// Settles a batch; the results are in call order. `after` are the events that its calls must follow: the ends of the
-    /// batch before it.
+    /// batch before it. The loop guard counts the calls when the batch begins, and is told how they ended when it has.
     pub async fn settle(&self, batch: Batch, after: &[Mark]) -> Vec<Settled> {
-        match batch {
-            Batch::Serial(Planned::Refused { call, refusal }) => {
+        let (calls, together) = match batch {
+            Batch::Serial(call) => (vec![call], false),
+            Batch::Parallel(calls) => (calls, true),
+        };
+        let attempts: Vec<(Attempt, Raw)> = calls.iter().map(|call| (call.attempt(), call.raw().clone())).collect();
+        let mut admitted: Vec<Planned> =
+            calls.into_iter().zip(&attempts).map(|(call, (attempt, _))| self.admit(call, attempt)).collect();
+        let settled = match admitted.pop() {
+            Some(Planned::Refused { call, refusal, .. }) if !together => {
                 vec![self.done(&call, Outcome::failed(refusal.reason))]
             }
-            Batch::Serial(Planned::Ready { call, level }) => vec![self.serial(*call, level, after).await],
-            Batch::Parallel(calls) => self.parallel(calls, after).await,
+            Some(Planned::Ready { call, level }) if !together => vec![self.serial(*call, level, after).await],
+            last => {
+                admitted.extend(last);
+                self.parallel(admitted, after).await
+            }
+        };
+        settled
+            .into_iter()
+            .zip(attempts)
+            .map(|(settled, (attempt, call))| self.record(settled, &attempt, &call))
+            .collect()
+    }
+
+    /// Puts a call to the loop guard. A call that was refused already is counted as well, and told if it repeats itself.
+    fn admit(&self, call: Planned, attempt: &Attempt) -> Planned {
+        let stop = match self.paused.get() {
+            Some(reason) => {
+                Err(Refusal::new(Stage::LoopGuard, format!("the turn was paused ({reason}); nothing was run")))
+            }
+            None => self.loops.admit(attempt),
+        };
+        let Err(mut refusal) = stop else { return call };
+        self.note(call.raw(), EventKind::Refused { stage: refusal.stage.as_str() });
+        if let Planned::Refused { refusal: first, .. } = &call {
+            refusal.reason = format!("{}\n{}", refusal.reason, first.reason);
+        }
+        Planned::Refused { call: Box::new(call.raw().clone()), refusal, attempt: attempt.clone() }
+    }
+
+    /// Tells the loop guard how a call ended, and the model what it says to that.
+    fn record(&self, settled: Settled, attempt: &Attempt, call: &Raw) -> Settled {
+        if settled.is_cancelled() || self.paused.get().is_some() {
+            return settled;
+        }
+        match self.loops.record(attempt, settled.is_error()) {
+            LoopAdvice::GoOn => settled,
+            LoopAdvice::Warn { failures, text } => {
+                self.note(call, EventKind::LoopWarned { tool: attempt.tool.clone(), failures });
+                settled.with_note(&text)
+            }
+            LoopAdvice::Pause { failures, reason } => {
+                self.note(call, EventKind::LoopPaused { tool: attempt.tool.clone(), failures });
+                let note = format!("{reason}, so the turn was paused; the user decides how to go on");
+                // A second pause of the same batch changes nothing.
+                let _ = self.paused.set(reason);
+                settled.with_note(&note)
+            }
         }
     }
 
@@ -168,14 +230,18 @@ impl Executor {
                 decided = decision => decided,
             };
             // A policy that panics has not approved anything.
-            let decision = decided.unwrap_or_else(|_| denied(Decider::NoChannel));
+            let mut decision = decided.unwrap_or_else(|_| denied(Decider::NoChannel));
+            // What was guessed from a name is approved by whoever has seen both names, and by no grant given before.
+            if call.is_guess() && decision.approved && decision.by != Decider::Person {
+                decision = denied(Decider::NoChannel);
+            }
             let word = if decision.approved { "approved" } else { "denied" };
             self.note(call.raw(), EventKind::ApprovalDecided { decision: word, by: decision.by.as_str() });
             decision
         };
         call.approved(level, decision.clone()).map_err(|call| {
             self.note(call.raw(), EventKind::Refused { stage: Stage::Approval.as_str() });
-            Outcome::failed(denial(call.tool().name.as_str(), level, &decision))
+            Outcome::failed(denial(&call, level, &decision))
         })
     }
 
@@ -203,7 +269,9 @@ impl Executor {
             None | Some(Ok(Err(ToolError::Cancelled))) => Outcome::cancelled(),
             Some(Ok(Ok(output))) => {
                 let is_error = output.is_error;
-                Outcome { content: self.policies.results.shape(output), is_error, cancelled: false }
+                let mut content = self.policies.results.shape(output);
+                call.notes().iter().for_each(|note| append_note(&mut content, note));
+                Outcome { content, is_error, cancelled: false }
             }
             Some(Ok(Err(error))) => {
                 Outcome::failed(self.policies.results.shape(ToolOutput::failed(format!("Error: {error}"))))
@@ -222,7 +290,7 @@ impl Executor {
             append_note(&mut outcome.content, notice);
         }
         self.note(call, EventKind::Settled { is_error: outcome.is_error });
-        Settled::new(call.id(), outcome.content, outcome.is_error)
+        Settled::new(call.id(), outcome.content, outcome.is_error, outcome.cancelled)
     }
 
     fn note(&self, call: &Raw, kind: EventKind) {
@@ -234,17 +302,24 @@ impl Executor {
 pub fn abandoned(call: &Raw, log: &EventLog) -> Settled {
     log.push(call.lane().clone(), EventKind::Cancelled, Vec::new());
     log.push(call.lane().clone(), EventKind::Settled { is_error: true }, Vec::new());
-    Settled::new(call.id(), ToolError::Cancelled.to_string(), true)
+    Settled::new(call.id(), ToolError::Cancelled.to_string(), true, true)
 }
 
 fn question(call: &Validated, level: ApprovalRequirement) -> ApprovalQuestion {
     let capabilities: Vec<Capability> = call.tool().capabilities.iter().collect();
+    let written = &call.raw().invocation().call.name;
+    let mut why = reason(&capabilities, call.raw().mended().and_then(|mended| mended.notice.as_deref()));
+    if call.is_guess() {
+        why = format!("the model wrote {}, which is only the beginning of the name; {why}", quoted(written));
+    }
     ApprovalQuestion {
         call_id: call.raw().id().to_owned(),
         tool: call.tool().name.clone(),
+        requested: (*written != call.tool().name).then(|| written.clone()),
+        is_guess: call.is_guess(),
         input: call.shared_input(),
         level,
-        reason: reason(&capabilities, call.raw().mended().and_then(|mended| mended.notice.as_deref())),
+        reason: why,
         capabilities,
     }
 }
@@ -270,7 +345,15 @@ fn reason(capabilities: &[Capability], notice: Option<&str>) -> String {
 }
 
 /// What the model is told about a denial: that it was this call, by whom, and what to do.
-fn denial(tool: &str, level: ApprovalRequirement, decision: &ApprovalDecision) -> String {
+fn denial(call: &Validated, level: ApprovalRequirement, decision: &ApprovalDecision) -> String {
+    let tool = call.tool().name.as_str();
+    if call.is_guess() && decision.by != Decider::Person {
+        let written = quoted(&call.raw().invocation().call.name);
+        return format!(
+            "there is no tool {written} here; nothing was run. Did you mean: {tool}? A tool that changes something is only \
+             run by its full name"
+        );
+    }
     let next = "Only this call was refused. Go on without it, or tell the user what you need and why";
     let why = match decision.by {
         Decider::Person => "the user denied it".to_owned(),

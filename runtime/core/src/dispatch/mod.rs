@@ -9,14 +9,19 @@
 //! cannot be written down. A refusal at any stage is a result like any other: it answers the call, and says what to do.
 //!
 //! Planning ([`plan`]) takes every call of a turn up to `Validated` before anything runs. The calls are then put into
-//! batches ([`batch`]); execution ([`execute`]) asks, passes the [`gate`], runs and settles. Results go back in call order,
-//! whatever order they came in.
+//! batches ([`batch`]). Execution ([`execute`]) consults the loop guard when a call's batch begins, since what the batches
+//! before it came to matters to it; then it asks, passes the [`gate`], runs and settles, and tells the loop guard in call
+//! order. Results go back in call order, whatever order they came in.
 
 mod arguments;
 pub mod batch;
 pub mod call;
 pub mod execute;
+mod fields;
 pub mod gate;
+pub mod hydrate;
+pub mod loop_guard;
+pub mod names;
 pub mod nested;
 pub mod plan;
 pub mod policy;
@@ -25,4 +30,8 @@ mod shape;
 pub use arguments::Mended;
 pub use call::{Approved, Parsed, Raw, Refusal, Resolved, Settled, Stage, Validated};
 pub use plan::Planned;
-pub use policy::{ArgumentReader, LoopGuard, NameResolver, Policies, ResultShaper, TruncationGate};
+pub use policy::{
+    ArgumentReader, Attempt, Fingerprint, LoopAdvice, LoopGuard, LoopTurn, NameResolver, Policies, Resolution,
+    ResultShaper, TruncationGate,
+};
+pub use slot_wire::names::NameMatch;

@@ -7,6 +7,7 @@ use super::batch::{Batch, partition};
 use super::call::{Raw, Refusal, Stage};
 use super::execute::{Executor, Passage};
 use super::plan::{Planned, Planner};
+use super::policy::Attempt;
 use crate::contract::{BoxFuture, CallTools, InnerCall, InnerResult, InvokedBy, ToolError, ToolInvocation};
 use crate::event::{EventKind, Lane, Mark};
 use slot_wire::{RawCall, StopReason};
@@ -71,8 +72,9 @@ impl Nested {
             log: &self.executor.log,
             stop: &StopReason::ToolCalls,
             torn: false,
+            loaded: &self.executor.loaded,
         };
-        let planned = calls.into_iter().enumerate().map(|(n, call)| planner.plan(self.raw(first + n, call))).collect();
+        let planned = planner.plan(calls.into_iter().enumerate().map(|(n, call)| self.raw(first + n, call)));
         let mut results = Vec::new();
         let mut before: Vec<Mark> = Vec::new();
         for batch in partition(planned) {
@@ -112,7 +114,9 @@ impl Nested {
                     EventKind::Refused { stage: Stage::Run.as_str() },
                     Vec::new(),
                 );
-                Batch::Serial(Planned::Refused { call: call.raw().clone(), refusal: Refusal::new(Stage::Run, reason) })
+                let attempt = Attempt::of(&call);
+                let refusal = Refusal::new(Stage::Run, reason);
+                Batch::Serial(Planned::Refused { call: Box::new(call.raw().clone()), refusal, attempt })
             }
             batch => batch,
         }

@@ -2,13 +2,15 @@
 
 use super::arguments::{self, Reading};
 use super::call::{Raw, Refusal, Resolved, Stage, Validated};
-use super::policy::Policies;
+use super::hydrate::hydration_answer;
+use super::policy::{Attempt, Policies};
 use super::shape;
-use crate::contract::{ApprovalRequirement, MetadataSnapshot, ToolDispatcher};
+use crate::contract::{ApprovalRequirement, Exposure, MetadataSnapshot, ToolDispatcher, ToolMetadata};
 use crate::event::{EventKind, EventLog};
 use serde_json::{Map, Value};
 use slot_wire::StopReason;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What planning made of a call.
 #[derive(Clone, Debug)]
@@ -23,9 +25,11 @@ pub enum Planned {
     /// A stage refused it.
     Refused {
         /// The call as it came.
-        call: Raw,
+        call: Box<Raw>,
         /// Why.
         refusal: Refusal,
+        /// What it was to the loop guard.
+        attempt: Attempt,
     },
 }
 
@@ -36,6 +40,28 @@ impl Planned {
             Planned::Ready { call, .. } => call.raw(),
             Planned::Refused { call, .. } => call,
         }
+    }
+
+    /// What it is to the loop guard.
+    pub fn attempt(&self) -> Attempt {
+        match self {
+            Planned::Ready { call, .. } => Attempt::of(call),
+            Planned::Refused { attempt, .. } => attempt.clone(),
+        }
+    }
+}
+
+/// The deferred tools whose schema the model has been given in this session. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded(Arc<Mutex<BTreeSet<String>>>);
+
+impl Loaded {
+    fn names(&self) -> BTreeSet<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn add(&self, names: BTreeSet<String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
     }
 }
 
@@ -53,66 +79,109 @@ pub struct Planner<'a> {
     pub stop: &'a StopReason,
     /// Whether a piece of one of the turn's calls got lost.
     pub torn: bool,
+    /// The deferred tools that have been loaded.
+    pub loaded: &'a Loaded,
 }
 
 impl Planner<'_> {
-    /// Plans one call.
-    pub fn plan(&self, call: Raw) -> Planned {
+    /// Plans the calls of a turn. What one of them loads is loaded for the next turn: its siblings were written before.
+    pub fn plan(&self, calls: impl IntoIterator<Item = Raw>) -> Vec<Planned> {
+        let loaded = self.loaded.names();
+        let mut newly = BTreeSet::new();
+        let planned = calls.into_iter().map(|call| self.plan_one(call, &loaded, &mut newly)).collect();
+        self.loaded.add(newly);
+        planned
+    }
+
+    fn plan_one(&self, call: Raw, loaded: &BTreeSet<String>, newly: &mut BTreeSet<String>) -> Planned {
         let end = self.policies.truncation.end(self.stop, self.torn);
         let (call, reading) = arguments::read(call, end, self.policies.arguments.as_ref());
         let kept = call.clone();
-        match self.stages(call, reading) {
-            Ok(call) => {
-                let level = self.dispatcher.requirement(&call);
-                let capabilities = call.tool().capabilities.iter().collect();
-                let derived = call.tool().requirement;
-                self.note(call.raw(), EventKind::ApprovalLevel { capabilities, derived, level });
-                Planned::Ready { call: Box::new(call), level }
-            }
-            Err(refusal) => {
-                self.note(&kept, EventKind::Refused { stage: refusal.stage.as_str() });
-                Planned::Refused { call: kept, refusal }
-            }
+        let call = match self.resolve(call, &reading) {
+            Ok(call) => call,
+            Err(refusal) => return self.refused(kept, None, refusal),
+        };
+        let tool = call.shared_tool();
+        if tool.exposure == Exposure::Deferred && !loaded.contains(&tool.name) {
+            newly.insert(tool.name.clone());
+            let refusal = self.hydrate(&kept, &tool, &reading);
+            return self.refused(kept, Some(&tool), refusal);
+        }
+        match self.validate(call, reading) {
+            Ok(call) => self.ready(call),
+            Err(refusal) => self.refused(kept, Some(&tool), refusal),
         }
     }
 
-    fn stages(&self, call: Raw, reading: Reading) -> Result<Validated, Refusal> {
-        if let Reading::Refused(refusal) = &reading
+    fn ready(&self, call: Validated) -> Planned {
+        let asked = self.dispatcher.requirement(&call);
+        let level = if call.is_guess() { ApprovalRequirement::Required } else { asked };
+        let capabilities = call.tool().capabilities.iter().collect();
+        let derived = call.tool().requirement;
+        self.note(call.raw(), EventKind::ApprovalLevel { capabilities, derived, level });
+        Planned::Ready { call: Box::new(call), level }
+    }
+
+    fn refused(&self, call: Raw, tool: Option<&ToolMetadata>, refusal: Refusal) -> Planned {
+        self.note(&call, EventKind::Refused { stage: refusal.stage.as_str() });
+        let attempt = Attempt::refused(&call, tool);
+        Planned::Refused { call: Box::new(call), refusal, attempt }
+    }
+
+    fn resolve(&self, call: Raw, reading: &Reading) -> Result<Resolved, Refusal> {
+        if let Reading::Refused(refusal) = reading
             && refusal.stage == Stage::Truncation
         {
             return Err(refusal.clone());
         }
-        let name = self.policies.names.resolve(&call.invocation().call.name, self.snapshot)?;
-        let Some(tool) = self.snapshot.tools.get(&name).map(Arc::clone) else {
-            return Err(Refusal::new(Stage::Name, format!("there is no tool {name:?} any more; nothing was run")));
+        let found = self.policies.names.resolve(&call.invocation().call.name, self.snapshot)?;
+        let Some(tool) = self.snapshot.tools.get(&found.tool).map(Arc::clone) else {
+            return Err(Refusal::new(
+                Stage::Name,
+                format!("there is no tool {:?} any more; nothing was run", found.tool),
+            ));
         };
-        let call = call.resolved(tool);
-        self.note(call.raw(), EventKind::Resolved { tool: name });
+        self.note(&call, EventKind::Resolved { tool: found.tool, how: found.how.as_str() });
+        Ok(call.resolved(tool, found.how))
+    }
+
+    /// The answer to a call of a tool whose schema the model has not seen. Whether the arguments are valid does not matter
+    /// yet.
+    fn hydrate(&self, call: &Raw, tool: &ToolMetadata, reading: &Reading) -> Refusal {
+        let received = match reading {
+            Reading::Object(value) => value.as_object(),
+            Reading::Fallback(_) | Reading::Refused(_) => None,
+        };
+        let answer = hydration_answer(tool, received);
+        self.note(call, EventKind::SchemaHydrated { facts: answer.metadata });
+        Refusal::new(Stage::Hydration, answer.content)
+    }
+
+    fn validate(&self, call: Resolved, reading: Reading) -> Result<Validated, Refusal> {
         let input = self.parse(&call, reading)?;
         let call = call.parsed(input);
         self.note(call.raw(), EventKind::Parsed);
-        let mut faults = match call.input() {
-            Value::Object(fields) => shape::check(call.tool(), fields),
-            _ => Vec::new(),
-        };
+        let schema = &call.tool().schema;
+        let mut faults = shape::check(schema, call.input());
         if faults.is_empty() {
             faults = self.dispatcher.validate(&call).err().unwrap_or_default();
         }
         if !faults.is_empty() {
             let told: Vec<String> =
                 faults.iter().map(|f| format!("- {}: {}", pointer(&f.pointer), f.message)).collect();
+            let takes = shape::describe::shape(schema).map(|shape| format!("It takes: {shape}\n")).unwrap_or_default();
             return Err(Refusal::new(
                 Stage::Validate,
                 format!(
-                    "the arguments of {:?} are not what it takes, so it was not run:\n{}\nCorrect them and call it again",
+                    "the arguments of {:?} are not what it takes, so it was not run:\n{}\n{takes}Correct them and call it again",
                     call.tool().name,
-                    told.join("\n")
+                    told.join("\n"),
                 ),
             ));
         }
-        let call = call.validated();
+        let notes = shape::undeclared(schema, call.input());
+        let call = call.validated(notes);
         self.note(call.raw(), EventKind::Validated);
-        self.policies.loops.admit(&call)?;
         Ok(call)
     }
 
@@ -129,7 +198,7 @@ impl Planner<'_> {
             }
             Reading::Fallback(fallback) => {
                 self.note(raw, EventKind::ArgumentsFallback { fault: fallback.reason.kind.as_str() });
-                let missing = shape::check(call.tool(), &Map::new());
+                let missing = shape::check(&call.tool().schema, &Value::Object(Map::new()));
                 Err(arguments::refuse_fallback(&call.tool().name, &fallback, &missing))
             }
             Reading::Refused(refusal) => Err(refusal),

@@ -3,12 +3,17 @@
 //! They exist so that a policy can be replaced by itself. The conformance harness plants its faults here: a policy that
 //! is skipped, inverted or late must turn a rule red.
 
-use super::call::{Refusal, Stage, Validated};
+use super::call::{Raw, Refusal, Validated};
+use super::loop_guard::RepetitionGuard;
+use super::names::NameLadder;
 use crate::approval::{ApprovalPolicy, NoChannel};
-use crate::contract::{Exposure, MetadataSnapshot, ToolOutput};
+use crate::contract::{MetadataSnapshot, ToolMetadata, ToolOutput};
+use serde_json::Value;
 use slot_wire::StopReason;
+use slot_wire::names::{NameMatch, legal_form};
 use slot_wire::repair::{ArgumentFault, Arguments, TurnEnd, read_arguments};
-use std::sync::Arc;
+use std::hash::{DefaultHasher, Hasher};
+use std::{io, sync::Arc};
 
 /// What a session's stages consult.
 #[derive(Clone)]
@@ -32,8 +37,8 @@ impl Default for Policies {
     fn default() -> Self {
         Policies {
             truncation: Arc::new(OnlyWholeCalls),
-            names: Arc::new(ExactNames),
-            loops: Arc::new(NoLoopGuard),
+            names: Arc::new(NameLadder),
+            loops: Arc::new(RepetitionGuard::default()),
             approval: Arc::new(NoChannel),
             results: Arc::new(CappedResults::default()),
             arguments: Arc::new(ArgumentLadder),
@@ -84,41 +89,151 @@ impl TruncationGate for OnlyWholeCalls {
 
 /// Finds the tool that a name means.
 pub trait NameResolver: Send + Sync {
-    /// The name of a tool in `snapshot`, or why there is none.
-    fn resolve(&self, requested: &str, snapshot: &MetadataSnapshot) -> Result<String, Refusal>;
+    /// The tool in `snapshot` that the name means, or why there is none. Every tool takes part, hidden ones too; whoever
+    /// resolves a name must not hand out a hidden one.
+    fn resolve(&self, requested: &str, snapshot: &MetadataSnapshot) -> Result<Resolution, Refusal>;
 }
 
-/// Takes a name exactly as it is.
-pub struct ExactNames;
+/// What a name means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolution {
+    /// The tool's own name.
+    pub tool: String,
+    /// How far the name had to be bent.
+    pub how: NameMatch,
+}
 
-impl NameResolver for ExactNames {
-    fn resolve(&self, requested: &str, snapshot: &MetadataSnapshot) -> Result<String, Refusal> {
-        match snapshot.tools.get(requested) {
-            Some(tool) if tool.exposure != Exposure::Hidden => Ok(tool.name.clone()),
-            _ => Err(Refusal::new(
-                Stage::Name,
-                format!(
-                    "there is no tool {requested:?} here; nothing was run. The tools are: {}",
-                    snapshot.catalog.names().join(", ")
-                ),
-            )),
+/// Stops repetition. It holds no state of its own: each user turn has one.
+pub trait LoopGuard: Send + Sync {
+    /// The state of a new user turn.
+    fn user_turn(&self) -> Arc<dyn LoopTurn>;
+}
+
+/// What the loop guard knows of one user turn.
+pub trait LoopTurn: Send + Sync {
+    /// Counts a call right before it would go on to approval, and admits it, or refuses it and tells the model to try
+    /// another way. Calls that an earlier stage refused are counted as well.
+    fn admit(&self, attempt: &Attempt) -> Result<(), Refusal>;
+
+    /// Notes how a call ended; called once for each that was not cancelled, in call order, when its batch has ended.
+    fn record(&self, attempt: &Attempt, failed: bool) -> LoopAdvice;
+}
+
+/// A call as the loop guard sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The tool's own name; where there is no such tool, the name as it was written, made legal.
+    pub tool: String,
+    /// Stands for the arguments.
+    pub fingerprint: Fingerprint,
+    /// Whether the tool only observes.
+    pub read_only: bool,
+    /// Whether asking the same thing again is how the tool is used.
+    pub polls: bool,
+}
+
+impl Attempt {
+    /// The attempt that a valid call is.
+    pub fn of(call: &Validated) -> Self {
+        Attempt {
+            tool: call.tool().name.clone(),
+            fingerprint: Fingerprint::of(call.input()),
+            read_only: call.tool().read_only,
+            polls: call.tool().polls,
+        }
+    }
+
+    /// The attempt that a refused call was; `tool` is the one it was for, where that is known.
+    pub(super) fn refused(call: &Raw, tool: Option<&ToolMetadata>) -> Self {
+        let call = &call.invocation().call;
+        Attempt {
+            tool: tool.map_or_else(|| legal_form(&call.name), |tool| tool.name.clone()),
+            fingerprint: Fingerprint::of_text(&call.arguments),
+            read_only: tool.is_some_and(|tool| tool.read_only),
+            polls: tool.is_some_and(|tool| tool.polls),
         }
     }
 }
 
-/// Stops repetition.
-pub trait LoopGuard: Send + Sync {
-    /// Admits the call, or refuses it and tells the model to try another way.
-    fn admit(&self, call: &Validated) -> Result<(), Refusal>;
+/// Stands for arguments: equal for equal values, however they were written. It never leaves the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fingerprint([u64; 2]);
+
+/// The longest unreadable argument text that is parsed a second time for its fingerprint.
+const REPARSED: usize = 1 << 20;
+
+impl Fingerprint {
+    /// The fingerprint of a value. Keys have one order in a value, so that theirs in the text does not matter.
+    pub fn of(value: &Value) -> Self {
+        let mut sink = Hashing::new();
+        // A value always serialises, and this sink takes everything.
+        let _ = serde_json::to_writer(&mut sink, value);
+        sink.done()
+    }
+
+    /// The fingerprint of argument text: that of its value where it has one.
+    fn of_text(text: &str) -> Self {
+        let value = if text.len() <= REPARSED { serde_json::from_str::<Value>(text).ok() } else { None };
+        value.map_or_else(
+            || {
+                let mut sink = Hashing::new();
+                sink.take(text.as_bytes());
+                sink.done()
+            },
+            |value| Fingerprint::of(&value),
+        )
+    }
 }
 
-/// Admits every call.
-pub struct NoLoopGuard;
+/// Two hashes that differ in their start, so that one collision is not enough.
+struct Hashing([DefaultHasher; 2]);
 
-impl LoopGuard for NoLoopGuard {
-    fn admit(&self, _: &Validated) -> Result<(), Refusal> {
+impl Hashing {
+    fn new() -> Self {
+        let mut second = DefaultHasher::new();
+        second.write_u8(1);
+        Hashing([DefaultHasher::new(), second])
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.0.iter_mut().for_each(|hasher| hasher.write(bytes));
+    }
+
+    fn done(self) -> Fingerprint {
+        Fingerprint(self.0.map(|hasher| hasher.finish()))
+    }
+}
+
+impl io::Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.take(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// What follows from how a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoopAdvice {
+    /// Nothing.
+    GoOn,
+    /// The model is told, in the result.
+    Warn {
+        /// Failures of this tool in a row.
+        failures: u32,
+        /// What it is told.
+        text: String,
+    },
+    /// The user turn ends here, with every call answered.
+    Pause {
+        /// Failures of this tool in a row.
+        failures: u32,
+        /// Why, for a person.
+        reason: String,
+    },
 }
 
 /// Bounds what goes back to the model.

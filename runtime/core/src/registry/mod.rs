@@ -16,7 +16,8 @@ mod stub;
 mod tests;
 
 pub use catalog::{Catalog, SchemaForm};
-pub use stub::{FAIL_CLOSED_DESCRIPTION, is_legal_name};
+pub use slot_wire::names::is_legal as is_legal_name;
+pub use stub::FAIL_CLOSED_DESCRIPTION;
 
 use crate::contract::{
     ApprovalRequirement, BoxFuture, MetadataSnapshot, RunContext, ToolDispatcher, ToolError, ToolMetadata, ToolOutput,

@@ -1,6 +1,6 @@
 //! Sampling: asking a tool about itself, once, with its panics contained.
 
-use super::{FaultKind, contained, stub::is_legal_name};
+use super::{FaultKind, contained, is_legal_name};
 use crate::contract::{Origin, ToolMetadata, ToolSpec};
 use serde_json::Value;
 use slot_wire::schema::clean;
@@ -67,6 +67,7 @@ fn read(tool: &dyn ToolSpec, name: String, origin: Origin) -> ToolMetadata {
         supports_parallel: tool.supports_parallel(),
         interactive: tool.is_interactive(),
         destructive: tool.is_destructive(),
+        polls: tool.polls(),
         interrupt: tool.interrupt_behaviour(),
         exposure: tool.exposure(),
         aliases: tool.aliases().iter().map(|a| (*a).to_owned()).collect(),

@@ -3,7 +3,7 @@
 //! A stub keeps the fault visible, always answers unavailable, and touches nothing else: it takes a name that no working
 //! tool has and that no later fault can move.
 
-use super::sample::Sampled;
+use super::{is_legal_name, sample::Sampled};
 use crate::contract::{
     ApprovalRequirement, Capability, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, ToolMetadata,
 };
@@ -14,15 +14,8 @@ use std::{collections::BTreeMap, sync::Arc};
 pub const FAIL_CLOSED_DESCRIPTION: &str =
     "Unavailable: this tool failed to initialize and is in a fail-closed state. Do not call it.";
 
-/// The longest name that every provider accepts.
-const NAME_LIMIT: usize = 64;
 /// What starts the name of a stub whose own name cannot be used.
 const PREFIX: &str = "fail_closed_";
-
-/// Whether every provider accepts the name: `^[a-zA-Z0-9_-]{1,64}$`.
-pub fn is_legal_name(name: &str) -> bool {
-    (1..=NAME_LIMIT).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
-}
 
 /// The stub for a tool, under a name that is free.
 pub fn place(tool: &Sampled, taken: &BTreeMap<String, Arc<ToolMetadata>>) -> ToolMetadata {
@@ -40,6 +33,7 @@ pub fn place(tool: &Sampled, taken: &BTreeMap<String, Arc<ToolMetadata>>) -> Too
         supports_parallel: false,
         interactive: false,
         destructive: false,
+        polls: false,
         interrupt: InterruptBehaviour::Cancel,
         exposure: Exposure::Always,
         aliases: Vec::new(),

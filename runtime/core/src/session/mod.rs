@@ -19,8 +19,8 @@ use crate::contract::{InvokedBy, MetadataSnapshot, ToolDispatcher, ToolInvocatio
 use crate::dispatch::batch::partition;
 use crate::dispatch::execute::{Executor, Passage, abandoned};
 use crate::dispatch::gate::Gate;
-use crate::dispatch::plan::Planner;
-use crate::dispatch::{Planned, Policies, Raw, Settled};
+use crate::dispatch::plan::{Loaded, Planned, Planner};
+use crate::dispatch::{LoopTurn, Policies, Raw, Settled};
 use crate::event::{EventKind, EventLog, Lane, Mark, SCHEMA_VERSION};
 use crate::registry::is_legal_name;
 use crate::transport::ModelClient;
@@ -28,7 +28,7 @@ use receive::{Failure, Receiver};
 use slot_wire::{Conversation, Dialect, Item, RawCall, Replay, StopReason, Turn, TurnDelta};
 use std::{
     collections::{BTreeSet, VecDeque},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 use tokio_util::sync::CancellationToken;
@@ -118,6 +118,12 @@ pub enum Outcome {
         /// What happened, for a person.
         detail: String,
     },
+    /// The loop guard paused the turn: the model was getting nowhere. Every call is answered, and whatever the user says
+    /// next goes on from there.
+    Paused {
+        /// Why, for a person.
+        reason: String,
+    },
     /// The model was still calling tools at the limit of turns.
     TurnLimit {
         /// The limit.
@@ -132,6 +138,7 @@ impl Outcome {
             Outcome::Completed { .. } => "completed",
             Outcome::Cancelled => "cancelled",
             Outcome::Failed { .. } => "failed",
+            Outcome::Paused { .. } => "paused",
             Outcome::TurnLimit { .. } => "turn_limit",
         }
     }
@@ -151,6 +158,8 @@ pub struct Session {
     replay: Replay,
     /// Calls that are in the history and have no result yet, in order.
     open: VecDeque<Raw>,
+    /// The deferred tools that have been loaded.
+    loaded: Loaded,
     /// Every call id of the history.
     ids: BTreeSet<String>,
     /// The number of the next model turn.
@@ -194,6 +203,7 @@ impl Session {
             conversation,
             replay: Replay::default(),
             open: VecDeque::new(),
+            loaded: Loaded::default(),
             ids: BTreeSet::new(),
             turn: 0,
         }
@@ -223,6 +233,8 @@ impl Session {
 
     async fn turns(&mut self, cancel: &CancellationToken) -> Outcome {
         let mut settled: Vec<Mark> = Vec::new();
+        let loops = self.policies.loops.user_turn();
+        let paused: Arc<OnceLock<String>> = Arc::default();
         for _ in 0..self.config.max_turns {
             let snapshot = self.dispatcher.snapshot();
             let received = tokio::select! {
@@ -248,9 +260,14 @@ impl Session {
                 self.turn += 1;
                 return Outcome::Completed { text: turn.text, stop };
             }
-            settled = self.calls(turn, &stop, &snapshot, cancel).await;
+            // Handles of its own, so that each result can enter the history as soon as it is there.
+            let executor = self.executor(&loops, &paused, cancel);
+            settled = self.calls(turn, &stop, &snapshot, &executor).await;
             if cancel.is_cancelled() {
                 return Outcome::Cancelled;
+            }
+            if let Some(reason) = paused.get() {
+                return Outcome::Paused { reason: reason.clone() };
             }
         }
         Outcome::TurnLimit { limit: self.config.max_turns }
@@ -268,24 +285,34 @@ impl Session {
         receiver.receive(&self.conversation, &self.replay, catalog, after).await
     }
 
+    fn executor(
+        &self,
+        loops: &Arc<dyn LoopTurn>,
+        paused: &Arc<OnceLock<String>>,
+        cancel: &CancellationToken,
+    ) -> Executor {
+        Executor {
+            dispatcher: Arc::clone(&self.dispatcher),
+            policies: self.policies.clone(),
+            log: self.log.clone(),
+            gate: Passage::Take(self.gate.clone()),
+            cancel: cancel.clone(),
+            loops: Arc::clone(loops),
+            paused: Arc::clone(paused),
+            loaded: self.loaded.clone(),
+        }
+    }
+
     /// Takes a turn's calls in, and settles them in order. Gives back the last event of each.
     async fn calls(
         &mut self,
         turn: Turn,
         stop: &StopReason,
         snapshot: &MetadataSnapshot,
-        cancel: &CancellationToken,
+        executor: &Executor,
     ) -> Vec<Mark> {
         let torn = turn.torn;
         let calls = self.take_in(turn);
-        // Handles of its own, so that each result can enter the history as soon as it is there.
-        let executor = Executor {
-            dispatcher: Arc::clone(&self.dispatcher),
-            policies: self.policies.clone(),
-            log: self.log.clone(),
-            gate: Passage::Take(self.gate.clone()),
-            cancel: cancel.clone(),
-        };
         let planner = Planner {
             dispatcher: executor.dispatcher.as_ref(),
             snapshot,
@@ -293,8 +320,9 @@ impl Session {
             log: &executor.log,
             stop,
             torn,
+            loaded: &executor.loaded,
         };
-        let planned: Vec<Planned> = calls.iter().cloned().map(|call| planner.plan(call)).collect();
+        let planned = planner.plan(calls.iter().cloned());
         self.keep_mended(&planned);
         let mut marks = Vec::new();
         let mut before: Vec<Mark> = Vec::new();
@@ -331,7 +359,8 @@ impl Session {
             self.log.push(lane.clone(), EventKind::Received { tool: call.name.clone() }, after);
             let invoked_by = InvokedBy::Provider { id: self.config.dialect.name().to_owned() };
             raws.push(Raw::new(ToolInvocation { call: call.clone(), index, invoked_by }, lane));
-            calls.push(RawCall { name: replayable(&call.name), ..call });
+            // One illegal name in the history, and the provider rejects every request from here on.
+            calls.push(RawCall { name: slot_wire::names::legal_form(&call.name), ..call });
         }
         self.replay.keep(self.conversation.items.len(), turn.blocks);
         self.conversation.items.push(Item::Assistant { text: turn.text, calls });
@@ -394,14 +423,4 @@ impl Session {
         self.log.push(Lane::Session, kind, Vec::new());
         Outcome::Failed { cause: failure.cause, detail: failure.detail }
     }
-}
-
-/// The name as every provider takes it back in a history.
-fn replayable(name: &str) -> String {
-    if is_legal_name(name) {
-        return name.to_owned();
-    }
-    let clean: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(64).collect();
-    if clean.is_empty() { "unnamed".to_owned() } else { clean }
 }

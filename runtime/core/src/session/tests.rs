@@ -1,6 +1,10 @@
 //! Whole sessions against scripted bytes over in-memory pipes.
 
+mod batches;
 mod forgery;
+mod loops;
+mod names;
+mod streams;
 
 use super::*;
 use crate::approval::{ApprovalChannel, ApprovalPolicy, ApprovalQuestion, NoChannel};
@@ -272,7 +276,7 @@ fn several_calls_are_answered_in_call_order() {
 #[test]
 fn all_faults_of_an_input_are_told_at_once() {
     let calls = call(&[("c1", "look", r#"{"did":1}"#)]);
-    let expect = "c1 failed the arguments of \"look\" are not what it takes, so it was not run:\n- /do: the field \"do\" is missing\n- /did: the tool has no field \"did\"; its fields are: do";
+    let expect = "c1 failed the arguments of \"look\" are not what it takes, so it was not run:\n- /do: the field \"do\" is missing: string\n- /did: there is no field \"did\"; the fields are: do\nIt takes: {\"do\": string}\nCorrect them";
     let (_, runs) = check(&[calls, say("")], Unattended, &[expect]);
     assert_eq!(runs, 0);
 }
@@ -320,13 +324,6 @@ fn a_policy_that_panics_has_denied() {
 fn a_tool_that_panics_fails_alone() {
     let calls = call(&[("p", "look", r#"{"do":"panic"}"#), ("l", "look", OK)]);
     check(&[calls, say("")], NoChannel, &["p failed Error: the tool \"look\" failed inside", "l ok"]);
-}
-
-#[test]
-fn a_turn_without_a_terminal_signal_runs_nothing() {
-    let (outcome, runs) = check(&[call_with(&[("c1", "look", OK)], None)], Unattended, &[]);
-    assert!(matches!(&outcome, Outcome::Failed { cause, .. } if cause == "stream_cut"), "{outcome:?}");
-    assert_eq!(runs, 0);
 }
 
 #[test]
@@ -430,45 +427,6 @@ fn a_person_is_told_of_mended_arguments() {
 }
 
 #[test]
-fn a_stream_that_broke_before_anything_came_is_asked_for_again() {
-    let (outcome, _) =
-        check(&[stream(&[]), "HTTP/1.1 503 x\r\ncontent-length: 0\r\n\r\n".into(), say("hi")], NoChannel, &[]);
-    assert_eq!(outcome, completed("hi"));
-}
-
-#[test]
-fn what_is_too_large_is_not_asked_for_again() {
-    let line = format!("data: {}\n\n", "x".repeat(17 << 20));
-    let response = format!("{}{line}", stream(&[]));
-    let (outcome, _) = check(&[response, say("hi")], NoChannel, &[]);
-    assert!(matches!(&outcome, Outcome::Failed { cause, .. } if cause == "event_too_large"), "{outcome:?}");
-    // More calls than a turn may have.
-    let calls: Vec<String> = (0..1100).map(|n| format!("c{n}")).collect();
-    let calls: Vec<(&str, &str, &str)> = calls.iter().map(|id| (id.as_str(), "look", OK)).collect();
-    let (outcome, runs) = check(&[call(&calls), say("hi")], NoChannel, &[]);
-    assert!(matches!(&outcome, Outcome::Failed { cause, .. } if cause == "turn_too_large"), "{outcome:?}");
-    assert_eq!(runs, 0);
-}
-
-#[test]
-fn a_server_that_always_fails_is_left_after_its_attempts() {
-    let (outcome, _) = check(&["HTTP/1.1 503 x\r\ncontent-length: 4\r\n\r\nbusy".into()], NoChannel, &[]);
-    assert_eq!(
-        outcome,
-        Outcome::Failed { cause: "error_status".into(), detail: "the model server answered 503: busy".into() }
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_retry_sends_the_same_request() {
-    let mut fixture = fixture(&[stream(&[]), say("hi")], NoChannel);
-    fixture.session.run("go", &CancellationToken::new()).await;
-    let requests = fixture.script.requests.lock().unwrap();
-    assert_eq!(requests.len(), 2);
-    assert_eq!(requests[0], requests[1]);
-}
-
-#[test]
 fn a_model_that_never_stops_calling_meets_the_limit_of_turns() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
@@ -550,157 +508,6 @@ async fn the_log_of_one_script_is_the_same_every_time() {
     assert!(logs[0].contains(r#""lane":"call:b","n":0,"after":[["session",2]],"event":"received""#), "{}", logs[0]);
 }
 
-const MEET: &str = r#"{"do":"meet"}"#;
-
-#[test]
-fn parallel_calls_overlap_and_answer_in_call_order() {
-    // Neither could end alone: the barrier needs both.
-    let calls = call(&[("a", "look", MEET), ("b", "look", MEET)]);
-    assert_eq!(check(&[calls, say("")], NoChannel, &["a ok", "b ok"]).1, 2);
-}
-
-#[test]
-fn one_failure_stays_in_its_slot() {
-    let calls = call(&[("a", "look", MEET), ("p", "look", r#"{"do":"panic"}"#), ("b", "look", MEET)]);
-    check(&[calls, say("")], NoChannel, &["a ok", "p failed", "b ok"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_serial_call_overlaps_with_nothing() {
-    // Were `exec` to overlap with either, two calls would meet and the run would end.
-    let calls = call(&[("a", "look", MEET), ("x", "exec", MEET), ("b", "look", MEET)]);
-    let mut fixture = fixture(&[calls, say("")], Unattended);
-    let cancel = CancellationToken::new();
-    let run = fixture.session.run("go", &cancel);
-    let ended = tokio::time::timeout(Duration::from_secs(3600), run).await;
-    assert!(ended.is_err(), "the calls met");
-    assert_eq!(fixture.runs.load(Ordering::Relaxed), 1, "only the first call may have started");
-    assert_paired(fixture.session.conversation());
-}
-
-/// Notes the calls' starts and ends in the order in which a host sees them.
-#[derive(Default)]
-struct Host(Mutex<Vec<String>>);
-
-impl crate::event::EventSink for Host {
-    fn event(&self, event: &crate::event::Event) {
-        let word = match event.kind {
-            EventKind::Started => "start",
-            EventKind::Settled { .. } => "end",
-            _ => return,
-        };
-        self.0.lock().unwrap().push(format!("{word} {}", event.lane));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_host_that_pairs_ends_by_stack_sees_them_in_reverse() {
-    let calls = call(&[("a", "look", MEET), ("b", "look", MEET), ("x", "exec", OK)]);
-    let mut fixture = fixture(&[calls, say("")], Unattended);
-    let host = Arc::new(Host::default());
-    fixture.session.log = EventLog::new(Some(Arc::clone(&host) as Arc<dyn crate::event::EventSink>));
-    fixture.session.run("go", &CancellationToken::new()).await;
-    let seen = host.0.lock().unwrap().join(", ");
-    assert_eq!(seen, "start call:a, start call:b, end call:b, end call:a, start call:x, end call:x");
-}
-
-#[tokio::test(start_paused = true)]
-async fn cancelling_a_batch_answers_all_of_it() {
-    let hang = r#"{"do":"hang"}"#;
-    let mut fixture = fixture(&[call(&[("a", "look", hang), ("b", "look", OK), ("c", "look", hang)])], NoChannel);
-    let (cancel, runs) = (CancellationToken::new(), Arc::clone(&fixture.runs));
-    let stop = cancel.clone();
-    tokio::spawn(async move {
-        while runs.load(Ordering::Relaxed) < 3 {
-            tokio::task::yield_now().await;
-        }
-        stop.cancel();
-    });
-    assert_eq!(fixture.session.run("go", &cancel).await, Outcome::Cancelled);
-    let found = results(fixture.session.conversation());
-    assert!(found[0].starts_with("a failed") && found[1].starts_with("b ok") && found[2].starts_with("c failed"));
-}
-
-#[test]
-fn inner_calls_skip_the_gate_that_their_outer_call_holds() {
-    // The outer call is serial and holds the gate alone; its inner calls still overlap with each other.
-    let calls = call(&[("x", "exec", r#"{"do":"nest:look:meet"}"#)]);
-    assert_eq!(check(&[calls, say("")], Unattended, &["x ok did \"meet\" | did \"meet\""]).1, 3);
-}
-
-#[test]
-fn inner_calls_are_governed_as_what_they_are() {
-    let calls = call(&[("l", "look", r#"{"do":"nest:exec:it"}"#), ("w", "write", r#"{"do":"nest:exec:it"}"#)]);
-    let expect = ["l ok \"exec\" must run by itself", "w ok the call of \"exec\" was not run: it requires approval"];
-    assert_eq!(check(&[calls, say("")], PassSuggested(NoChannel), &expect).1, 2);
-}
-
-#[test]
-fn an_inner_call_cannot_call_tools() {
-    let calls = call(&[("x", "exec", r#"{"do":"nest:exec:nest:look:it"}"#)]);
-    let expect = ["x ok a call that a tool makes cannot call tools itself"];
-    assert_eq!(check(&[calls, say("")], Unattended, &expect).1, 3);
-}
-
-/// The virtual time that a run takes, and how it ends.
-#[track_caller]
-fn check_time(responses: &[String], expect: Duration) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    runtime.block_on(async move {
-        let mut fixture = fixture(responses, NoChannel);
-        let before = tokio::time::Instant::now();
-        let outcome = fixture.session.run("go", &CancellationToken::new()).await;
-        assert_eq!(before.elapsed(), expect);
-        outcome
-    })
-}
-
-fn busy(head: &str) -> String {
-    format!("HTTP/1.1 429 x\r\n{head}content-length: 0\r\n\r\n")
-}
-
-#[test]
-fn a_server_that_asks_for_time_gets_it_within_the_limit() {
-    assert_eq!(check_time(&[busy("retry-after: 7\r\n"), say("hi")], Duration::from_secs(7)), completed("hi"));
-    assert_eq!(check_time(&[busy("retry-after: 99999\r\n"), say("hi")], Duration::from_secs(60)), completed("hi"));
-    assert_eq!(check_time(&[busy("retry-after: 0\r\n"), say("hi")], Duration::ZERO), completed("hi"));
-}
-
-#[test]
-fn without_a_wish_the_wait_doubles() {
-    let soon = "retry-after: Tue, 01 Dec 2026 00:00:00 GMT\r\n";
-    let responses = [busy(""), busy(soon), say("hi")];
-    assert_eq!(check_time(&responses, Duration::from_millis(1500)), completed("hi"));
-}
-
-#[test]
-fn a_stream_that_stalls_before_anything_came_is_asked_for_again() {
-    let responses = [stream(&[]) + STALL, say("hi")];
-    assert_eq!(check_time(&responses, Duration::from_millis(120_500)), completed("hi"));
-}
-
-#[test]
-fn a_stream_that_stalls_after_its_first_words_is_reported_and_not_repeated() {
-    let words = stream(&[json!({"choices": [{"index": 0, "delta": {"content": "I will"}}]})]);
-    let outcome = check_time(&[words + STALL, say("hi")], Duration::from_secs(120));
-    assert!(matches!(&outcome, Outcome::Failed { cause, .. } if cause == "timeout"), "{outcome:?}");
-}
-
-#[test]
-fn an_error_inside_the_stream_ends_the_turn_at_once_although_the_connection_stays_open() {
-    let words = json!({"choices": [{"index": 0, "delta": {"content": "I will"}}]});
-    let fault = json!({"error": {"message": "overloaded"}});
-    let outcome = check_time(&[stream(&[words, fault]) + STALL], Duration::ZERO);
-    let detail = "the model server reported an error: overloaded".to_owned();
-    assert_eq!(outcome, Outcome::Failed { cause: "provider_error".into(), detail });
-}
-
-#[test]
-fn comments_keep_a_connection_open_but_are_no_answer() {
-    let responses = [stream(&[]) + ": alive\n\n" + STALL, say("hi")];
-    assert_eq!(check_time(&responses, Duration::from_millis(300_500)), completed("hi"));
-}
-
 #[test]
 fn a_tool_or_policy_that_panics_before_it_has_a_future_is_contained_too() {
     struct AtOnce;
@@ -711,12 +518,6 @@ fn a_tool_or_policy_that_panics_before_it_has_a_future_is_contained_too() {
     }
     let calls = call(&[("p", "look", r#"{"do":"panic at once"}"#), ("x", "exec", OK), ("l", "look", OK)]);
     check(&[calls, say("")], AtOnce, &["p failed Error: the tool", "x failed", "l ok"]);
-}
-
-#[test]
-fn inner_calls_of_one_run_have_ids_of_their_own_and_do_not_overlap() {
-    let calls = call(&[("x", "exec", r#"{"do":"nest:look:it"}"#), ("y", "exec", r#"{"do":"nest:look:it"}"#)]);
-    check(&[calls, say("")], Unattended, &["x ok", "y ok"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,19 +1,19 @@
 //! O10 and O13: what is advertised.
 
 use crate::Finding;
-use crate::trace::{WireRequest, WireTrace};
+use crate::trace::{WireItem, WireRequest, WireTrace};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The longest name that every provider accepts.
 const NAME_LIMIT: usize = 64;
 
-/// O10: names are unique and legal, schema roots are object types, in every request.
+/// O10: names are unique and legal, those of calls that go back too, and schema roots are object types, in every request.
 pub fn well_formed(trace: &WireTrace) -> Vec<Finding> {
     trace.requests.iter().flat_map(check_request).collect()
 }
 
-/// Judges the catalog of one request by itself, as a provider would.
+/// Judges the names and schemas of one request by itself, as a provider would.
 pub fn check_request(request: &WireRequest) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
@@ -38,6 +38,18 @@ pub fn check_request(request: &WireRequest) -> Vec<Finding> {
                 format!("the schema's root is not an object type: {}", shorten(&tool.schema.to_string())),
             ));
         }
+    }
+    let calls = request.items.iter().filter_map(|item| match item {
+        WireItem::Assistant { calls, .. } => Some(calls),
+        _ => None,
+    });
+    for call in calls.flatten().filter(|call| !is_legal_name(&call.name)) {
+        findings.push(Finding::new(
+            "NAME-08",
+            "illegal-call-name",
+            format!("request {}, call {}", request.index, call.id),
+            "the call goes back under a name that does not match ^[a-zA-Z0-9_-]{1,64}$, so a provider rejects the whole request",
+        ));
     }
     findings
 }
@@ -98,7 +110,7 @@ fn shorten(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{ServedCall, ServedTurn, WireItem, WireTool};
+    use crate::trace::{ServedCall, ServedTurn, WireCall, WireTool};
     use serde_json::json;
 
     #[track_caller]
@@ -124,6 +136,18 @@ mod tests {
         check(&[("", object.clone())], &["illegal-name"]);
         check(&[(&"x".repeat(65), object.clone())], &["illegal-name"]);
         check(&[("naïve", object)], &["illegal-name"]);
+    }
+
+    #[test]
+    fn a_call_that_goes_back_under_an_illegal_name_is_found() {
+        let call = |name: &str| WireCall { id: "c1".into(), name: name.into(), arguments: "{}".into() };
+        let request = |name: &str| WireRequest {
+            items: vec![WireItem::Assistant { text: String::new(), calls: vec![call(name)] }],
+            ..WireRequest::default()
+        };
+        assert_eq!(check_request(&request("read_file")), []);
+        assert_eq!(check_request(&request("read_file{"))[0].cause, "illegal-call-name");
+        assert_eq!(check_request(&request(""))[0].rule.0, "NAME-08");
     }
 
     #[test]

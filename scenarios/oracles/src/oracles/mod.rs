@@ -90,8 +90,8 @@ pub const ORACLES: &[Oracle] = &[
     },
     Oracle {
         id: "O10",
-        title: "advertised names are unique and legal, schema roots are objects",
-        rules: &["REG-01", "REG-02", "REG-03"],
+        title: "advertised names are unique and legal, names that go back are legal, schema roots are objects",
+        rules: &["REG-01", "REG-02", "REG-03", "NAME-08"],
         check: OracleCheck::Wire(catalog::well_formed),
     },
     Oracle {

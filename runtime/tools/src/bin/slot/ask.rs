@@ -74,12 +74,19 @@ fn shown(input: &str) -> String {
 
 fn prompt(question: &ApprovalQuestion) -> String {
     let input = serde_json::to_string_pretty(question.input.as_ref()).unwrap_or_default();
+    let written = question.requested.as_ref().map(|name| format!(", written as {}", visible(&shortened(name))));
     format!(
-        "\nThe model wants to call {} ({}):\n{}\nRun it this once? [y/N, or N and what to tell the model] ",
+        "\nThe model wants to call {}{} ({}):\n{}\nRun it this once? [y/N, or N and what to tell the model] ",
         visible(&question.tool),
-        question.reason,
+        written.unwrap_or_default(),
+        visible(&question.reason),
         visible(&shown(&input))
     )
+}
+
+/// A name as long as any tool's.
+fn shortened(name: &str) -> String {
+    name.chars().take(64).collect()
 }
 
 /// Only a plain yes is one.
@@ -138,6 +145,8 @@ mod tests {
         let question = ApprovalQuestion {
             call_id: "c".into(),
             tool: "exec\u{1b}[2J".into(),
+            requested: Some("ex\u{1b}[8m".into()),
+            is_guess: true,
             input: std::sync::Arc::new(serde_json::json!({"command": "ls\u{9b}31m\u{202e}"})),
             level: slot_runtime::contract::ApprovalRequirement::Required,
             capabilities: Vec::new(),
@@ -145,5 +154,6 @@ mod tests {
         };
         let text = prompt(&question);
         assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{text:?}");
+        assert!(text.contains("exec\u{fffd}[2J, written as ex\u{fffd}[8m (it runs code)"), "{text:?}");
     }
 }

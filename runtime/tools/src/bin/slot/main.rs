@@ -2,7 +2,8 @@
 //!
 //! It owns the command line, what a person sees, and the exit code. It decides nothing about tools.
 //!
-//! Exit codes: 0 the model was done; 1 a turn could not be had; 2 bad input; 4 the limit of turns was met; 130 cancelled.
+//! Exit codes: 0 the model was done; 1 a turn could not be had; 2 bad input; 3 the loop guard paused the run; 4 the limit
+//! of turns was met; 130 cancelled.
 
 mod ask;
 mod print;
@@ -36,8 +37,8 @@ struct Cli {
 enum Command {
     /// Runs one task to its end.
     ///
-    /// Exit codes: 0 the model was done; 1 a turn could not be had; 2 bad input; 4 the limit of turns was met; 130
-    /// cancelled. The API key is read from the environment variable SLOT_API_KEY only.
+    /// Exit codes: 0 the model was done; 1 a turn could not be had; 2 bad input; 3 the run was paused because a tool kept
+    /// failing; 4 the limit of turns was met; 130 cancelled. The API key is read from the environment variable SLOT_API_KEY only.
     Exec(Exec),
 }
 
@@ -174,6 +175,7 @@ async fn run(mut session: Session, printer: &Printer, task: &str) -> ExitCode {
     ExitCode::from(match outcome {
         Outcome::Completed { .. } => 0,
         Outcome::Failed { .. } => 1,
+        Outcome::Paused { .. } => 3,
         Outcome::TurnLimit { .. } => 4,
         Outcome::Cancelled => 130,
     })

@@ -34,6 +34,7 @@ impl Printer {
                     line["cause"] = json!(cause);
                     line["detail"] = json!(detail);
                 }
+                Outcome::Paused { reason } => line["reason"] = json!(reason),
                 Outcome::TurnLimit { limit } => line["limit"] = json!(limit),
                 Outcome::Cancelled => {}
             }
@@ -42,6 +43,9 @@ impl Printer {
         match outcome {
             Outcome::Completed { .. } => out("\n"),
             Outcome::Failed { detail, .. } => err(&format!("slot: {}", visible(detail))),
+            Outcome::Paused { reason } => {
+                err(&format!("slot: paused: {}; look at what fails, and run the task again", visible(reason)));
+            }
             Outcome::TurnLimit { limit } => {
                 err(&format!(
                     "slot: the model was still calling tools after {limit} turns; raise --max-turns to go on"
@@ -88,7 +92,8 @@ pub fn err(line: &str) {
 /// What a person is told of an event as it happens; the model's own words come by another way.
 fn told(kind: &EventKind) -> Option<String> {
     match kind {
-        EventKind::Resolved { tool } => Some(format!("-> {}", visible(tool))),
+        EventKind::Resolved { tool, how: "exact" } => Some(format!("-> {}", visible(tool))),
+        EventKind::Resolved { tool, how } => Some(format!("-> {} (the name was mended: {how})", visible(tool))),
         EventKind::Refused { stage } => Some(format!("   refused ({})", stage.replace('_', " "))),
         EventKind::Cancelled => Some("   cancelled".to_owned()),
         EventKind::RequestRetried { cause, .. } => Some(format!("   asking again ({})", cause.replace('_', " "))),
