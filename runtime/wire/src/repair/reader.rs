@@ -65,6 +65,8 @@ pub(super) struct Reader<'a> {
     pub(super) dropped: usize,
     pub(super) closed_string: bool,
     turn: TurnEnd,
+    /// A code fence was taken off, so that the text does not end where it was sent to end.
+    pub(super) fenced: bool,
     /// Which rungs were taken, by their place in the ladder.
     taken: [bool; Rung::ALL.len()],
     /// The mended text up to `copied`.
@@ -93,6 +95,7 @@ impl<'a> Reader<'a> {
             dropped: 0,
             closed_string: false,
             turn,
+            fenced: false,
             taken: [false; Rung::ALL.len()],
             mended: String::new(),
             copied: 0,
@@ -140,6 +143,7 @@ impl<'a> Reader<'a> {
             return broken(SyntaxFault::Fence, at);
         }
         self.mend(Rung::CodeFence, at)?;
+        self.fenced = true;
         let skipped = inside.as_ptr() as usize - self.text.as_ptr() as usize;
         self.text = inside;
         self.bytes = inside.as_bytes();

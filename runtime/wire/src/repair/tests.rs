@@ -181,11 +181,18 @@ fn s048_a_cut_turn_mends_nothing() {
 fn s052_one_fence_around_one_object_is_taken_off() {
     check("```json\n{\"path\":\"a.txt\"}\n```", r#"{"path":"a.txt"}"#, &["code-fence"]);
     check(" ```{\"a\":\"```\"}```\n", r#"{"a":"```"}"#, &["code-fence"]);
+    check("```\n{\"a\":[1,\n```", r#"{"a":[1]}"#, &["code-fence", "trailing-comma", "unclosed-brackets"]);
     refused("```json\n{\"path\":\"a.txt\"}", "code fence");
     refused("```", "code fence");
     refused("```\n[1]\n```", "code fence");
     refused("```\n{}\n```\n```\n{}\n```", "text follows the object");
     assert_eq!(refused("```\n{\"a\":x}\n```", "no literal x").at, 9);
+}
+
+#[test]
+fn a_string_that_ends_with_its_fence_is_not_closed() {
+    // The backticks may be the string's own, as in a text of Markdown that was cut.
+    refused("```json\n{\"a\":\"```\ncode\n```", "the text ends inside a number, a literal or a string");
 }
 
 #[test]

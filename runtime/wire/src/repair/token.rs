@@ -110,6 +110,8 @@ impl Reader<'_> {
         match role {
             Role::Key => broken(SyntaxFault::EndsBeforeValue, self.at),
             Role::Whole => broken(SyntaxFault::EndsInToken, self.at),
+            // The fence that was taken off may have been the end of the string.
+            Role::Value if self.fenced => broken(SyntaxFault::EndsInToken, self.at),
             Role::Value => {
                 self.mend(Rung::UnclosedBrackets, self.at)?;
                 self.closed_string = true;
