@@ -38,13 +38,14 @@ struct Entry {
 struct Index {
     /// The entries by their first byte: `<`, `[` and `@`.
     entries: [Vec<Entry>; 3],
-    /// For `<`: what may come second, and what third after `</`.
-    second: [bool; 256],
+    /// The entries of `<` by what may come second, and what may come third after `</`.
+    second: [Vec<usize>; 256],
     third: [bool; 256],
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let mut index = Index { entries: [const { Vec::new() }; 3], second: [false; 256], third: [false; 256] };
+    let mut index =
+        Index { entries: [const { Vec::new() }; 3], second: [const { Vec::new() }; 256], third: [false; 256] };
     for (row, entry) in ROWS.iter().enumerate() {
         index.add(Entry { pattern: entry.open, row, ending: false });
         if let Ends::At(endings) = entry.ends {
@@ -62,9 +63,10 @@ impl Index {
             return;
         }
         if bytes[0] == b'<' {
-            allow(&mut self.second, bytes[1]);
+            let position = self.entries[slot].len();
+            first_bytes(bytes[1]).for_each(|byte| self.second[usize::from(byte)].push(position));
             if bytes[1] == b'/' {
-                allow(&mut self.third, bytes[2]);
+                first_bytes(bytes[2]).for_each(|byte| self.third[usize::from(byte)] = true);
             }
         }
         self.entries[slot].push(entry);
@@ -72,11 +74,10 @@ impl Index {
 }
 
 /// The first bytes of everything that a letter of a pattern matches.
-fn allow(set: &mut [bool; 256], letter: u8) {
-    let more: &[u8] = if letter == b'|' { &[0xEF, 0xE2] } else { &[] };
-    for &byte in [letter, letter.to_ascii_uppercase()].iter().chain(more) {
-        set[usize::from(byte)] = true;
-    }
+fn first_bytes(letter: u8) -> impl Iterator<Item = u8> {
+    let other_case = Some(letter.to_ascii_uppercase()).filter(|&upper| upper != letter);
+    let other_bars: &[u8] = if letter == b'|' { &[0xEF, 0xE2] } else { &[] };
+    std::iter::once(letter).chain(other_case).chain(other_bars.iter().copied())
 }
 
 fn slot(first: u8) -> Option<usize> {
@@ -87,25 +88,28 @@ fn slot(first: u8) -> Option<usize> {
 pub(super) fn at(text: &[u8], last: bool) -> Begins {
     let Some(slot) = text.first().and_then(|&first| slot(first)) else { return Begins::Nothing { viable: 0 } };
     let index = &*INDEX;
-    if slot == 0 {
-        match *text {
-            [_, b'/', third, ..] if !index.third[usize::from(third)] => return Begins::Nothing { viable: 2 },
-            [_, second, ..] if !index.second[usize::from(second)] => return Begins::Nothing { viable: 1 },
-            _ => {}
+    let entries = &index.entries[slot];
+    let (mut viable, mut longest) = (1, None);
+    let mut look = |entry: &Entry| match at_start(entry.pattern, text, last) {
+        Seen::Partial => true,
+        Seen::No { viable: fitted } => {
+            viable = viable.max(fitted);
+            false
         }
-    }
-    let mut viable = 1;
-    let mut longest: Option<Marker> = None;
-    for entry in &index.entries[slot] {
-        match at_start(entry.pattern, text, last) {
-            Seen::Partial => return Begins::Partial,
-            Seen::No { viable: fitted } => viable = viable.max(fitted),
-            Seen::Full { len, closed } => {
-                if longest.is_none_or(|marker| len > marker.len) {
-                    longest = Some(Marker { row: entry.row, len, alone: entry.ending || closed });
-                }
+        Seen::Full { len, closed } => {
+            if longest.is_none_or(|marker: Marker| len > marker.len) {
+                longest = Some(Marker { row: entry.row, len, alone: entry.ending || closed });
             }
+            false
         }
+    };
+    let partial = match *text {
+        [b'<', b'/', third, ..] if !index.third[usize::from(third)] => return Begins::Nothing { viable: 2 },
+        [b'<', second, ..] => index.second[usize::from(second)].iter().any(|&entry| look(&entries[entry])),
+        _ => entries.iter().any(look),
+    };
+    if partial {
+        return Begins::Partial;
     }
     longest.map_or(Begins::Nothing { viable }, Begins::With)
 }

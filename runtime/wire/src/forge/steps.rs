@@ -8,7 +8,7 @@ std::thread_local! {
     static SPENT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// The most steps for each byte of a text in one piece: there are about as many patterns as this, and each may be looked
+/// The most steps for each byte of a text in one piece: there are not as many patterns as this, and each may be looked
 /// at where it might begin, and be looked for to its own end.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) const MOST_STEPS: usize = 200;
