@@ -7,12 +7,13 @@
 //! - [`exec_shell`]: one shell command, in the foreground.
 //! - [`parallel`]: several calls in one.
 //!
-//! [`builtins`] names every tool; a tool that is not in it does not exist.
+//! [`secrets`] tells which variables no command gets. [`builtins`] names every tool; a tool that is not in it does not exist.
 
 pub mod exec_shell;
 pub mod list_dir;
 pub mod parallel;
 pub mod read_file;
+pub mod secrets;
 pub mod write_file;
 
 mod input;
