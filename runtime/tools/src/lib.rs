@@ -23,7 +23,7 @@ mod work;
 mod testing;
 
 use slot_runtime::{boundary::FileBoundary, contract::ToolSpec};
-use std::sync::Arc;
+use std::{ffi::OsString, sync::Arc};
 
 /// What the headless agent tells the model before the task. Byte-stable: it names no folder, date or machine.
 pub const SYSTEM_TEXT: &str = "\
@@ -38,13 +38,18 @@ When the task is done, say in a few sentences what you changed and how you check
 
 /// Every built-in tool, working on the files behind `boundary`.
 pub fn builtins(boundary: Arc<dyn FileBoundary>) -> Vec<Arc<dyn ToolSpec>> {
-    builtins_with(boundary, Vec::new())
+    builtins_with(boundary, std::env::vars_os().collect(), Vec::new())
 }
 
-/// Every built-in tool; commands get these environment variables besides their usual ones.
-pub fn builtins_with(boundary: Arc<dyn FileBoundary>, variables: Vec<(String, String)>) -> Vec<Arc<dyn ToolSpec>> {
+/// Every built-in tool. Commands get those of the `inherited` environment variables that are no secrets, and then the
+/// `chosen` ones as they are.
+pub fn builtins_with(
+    boundary: Arc<dyn FileBoundary>,
+    inherited: Vec<(OsString, OsString)>,
+    chosen: Vec<(String, String)>,
+) -> Vec<Arc<dyn ToolSpec>> {
     vec![
-        Arc::new(exec_shell::ExecShell::new(Arc::clone(&boundary), variables)),
+        Arc::new(exec_shell::ExecShell::inheriting(Arc::clone(&boundary), inherited, chosen)),
         Arc::new(list_dir::ListDir::new(Arc::clone(&boundary))),
         Arc::new(parallel::Parallel),
         Arc::new(read_file::ReadFile::new(Arc::clone(&boundary))),

@@ -24,6 +24,12 @@ struct Entry {
     rule: String,
     /// The cases that are run with it; a twin as `case@twin`.
     cases: Vec<String>,
+    /// The check of the case, or the oracle that watches every case, that must turn red.
+    #[serde(default)]
+    by: String,
+    /// The cause for which it must.
+    #[serde(default)]
+    cause: String,
     /// A change to the trace of a sound run.
     #[serde(default)]
     trace: Option<Mutation>,
@@ -44,6 +50,10 @@ pub struct Fault {
     pub rule: String,
     /// The cases that are run with it.
     pub cases: Vec<String>,
+    /// The check or oracle that must turn red; empty when nothing is declared yet.
+    pub by: String,
+    /// The cause for which it must.
+    pub cause: String,
     /// What is planted.
     pub kind: FaultKind,
     /// Where it is written.
@@ -104,7 +114,8 @@ pub fn load<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<V
                 }
                 Ok(kind) => {
                     let place = document.find(&at);
-                    faults.push(Fault { id: entry.id, rule: entry.rule, cases: entry.cases, kind, place });
+                    let Entry { id, rule, cases, by, cause, .. } = entry;
+                    faults.push(Fault { id, rule, cases, by, cause, kind, place });
                 }
                 Err(message) => problems.push(problem(&document, &at, message)),
             }

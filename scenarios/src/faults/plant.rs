@@ -11,7 +11,9 @@ use slot_runtime::contract::{
     ApprovalRequirement, BoxFuture, CapabilitySet, MetadataSnapshot, Origin, RunContext, Tool, ToolDispatcher,
     ToolError, ToolOutput, ToolSpec, ValidationFault,
 };
-use slot_runtime::dispatch::{Approved, NameResolver, Parsed, Policies, Raw, Refusal, TruncationGate, Validated};
+use slot_runtime::dispatch::{
+    Approved, NameResolver, Parsed, Policies, Raw, Refusal, ResultShaper, TruncationGate, Validated,
+};
 use slot_runtime::transport::Connector;
 use slot_wire::StopReason;
 use std::path::{Path, PathBuf};
@@ -86,6 +88,10 @@ pub enum Seam {
     InnerFree,
     /// A tool that calls tools waits for the gate that its own call holds.
     InnerWaits,
+    /// A tool that calls tools drops its calls when it is cancelled.
+    InnerDropped,
+    /// Each of several results may be as long as one.
+    ResultsUnshared,
 }
 
 impl Plant for Seam {
@@ -94,7 +100,7 @@ impl Plant for Seam {
             Seam::StubReplaces => {
                 tools.into_iter().map(|tool| Arc::new(Cleaned::new(tool)) as Arc<dyn ToolSpec>).collect()
             }
-            Seam::InnerFree | Seam::InnerWaits => composite::plant(*self, &tools),
+            Seam::InnerFree | Seam::InnerWaits | Seam::InnerDropped => composite::plant(*self, &tools),
             _ => tools,
         }
     }
@@ -105,6 +111,7 @@ impl Plant for Seam {
             Seam::ApprovalInvert => policies.approval = Arc::new(Inverted(policies.approval)),
             Seam::TruncationSkip => policies.truncation = Arc::new(AdmitAll),
             Seam::NamesGuess => policies.names = Arc::new(FirstTool),
+            Seam::ResultsUnshared => policies.results = Arc::new(Unshared(policies.results)),
             _ => {}
         }
         policies
@@ -148,6 +155,18 @@ struct AdmitAll;
 impl TruncationGate for AdmitAll {
     fn admit(&self, _: &Raw, _: &StopReason) -> Result<(), Refusal> {
         Ok(())
+    }
+}
+
+struct Unshared(Arc<dyn ResultShaper>);
+
+impl ResultShaper for Unshared {
+    fn shape(&self, output: ToolOutput) -> String {
+        self.0.shape(output)
+    }
+
+    fn share(&self, _: usize) -> Arc<dyn ResultShaper> {
+        Arc::clone(&self.0)
     }
 }
 

@@ -57,7 +57,8 @@ impl ExecShell {
         Self::inheriting(boundary, std::env::vars_os(), variables)
     }
 
-    fn inheriting(
+    /// The tool, with `inherited` in place of the variables of this process.
+    pub fn inheriting(
         boundary: Arc<dyn FileBoundary>,
         inherited: impl IntoIterator<Item = (OsString, OsString)>,
         variables: Vec<(String, String)>,

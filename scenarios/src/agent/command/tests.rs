@@ -29,7 +29,19 @@ fn shell(script: &str) -> CommandAgent {
 static NOBODY: BTreeMap<String, crate::agent::Answer> = BTreeMap::new();
 
 fn job<'a>(world: &'a World, mock: &'a MockLlm, mode: Mode, limit: Duration) -> Job<'a> {
-    Job { prompt: "the task", mode, answers: &NOBODY, tools: &[], world, mock, dialect: "chat", cancel_at: None, limit }
+    static NOTHING: BTreeMap<String, String> = BTreeMap::new();
+    Job {
+        prompt: "the task",
+        mode,
+        answers: &NOBODY,
+        env: &NOTHING,
+        tools: &[],
+        world,
+        mock,
+        dialect: "chat",
+        cancel_at: None,
+        limit,
+    }
 }
 
 fn empty_world() -> World {
@@ -85,6 +97,15 @@ async fn the_environment_is_a_short_list() {
         "CI=1\nEXTRA=mock-model\nHOME=$HOME\nLANG=C.UTF-8\nNO_COLOR=1\nNO_PROXY=127.0.0.1,localhost\nSLOTSPEC_RUN=$RUN\n\
          TERM=dumb\nTMPDIR=$TMPDIR\nno_proxy=127.0.0.1,localhost\n"
     );
+}
+
+#[tokio::test]
+async fn an_agent_has_a_session_of_its_own_and_no_terminal() {
+    let world = empty_world();
+    // After the name: state, parent, group, session, terminal.
+    let (run, _) = run_in(&world, "echo $$; sed 's/.*) //' /proc/$$/stat | cut -d' ' -f4,5", LONG).await;
+    let session = run.session.unwrap();
+    assert_eq!(run.stdout, format!("{session}\n{session} 0\n"));
 }
 
 #[tokio::test]
@@ -158,6 +179,7 @@ async fn a_child_that_holds_the_output_open_is_a_leftover() {
 async fn a_process_without_its_environment_is_a_leftover() {
     check_leftover("env -i sleep 600 & cd /").await;
     check_leftover("setsid env -i sleep 600 & ").await;
+    check_leftover("cd /; setsid env -i sleep 600 & ").await;
 }
 
 #[tokio::test]

@@ -81,7 +81,8 @@ fn piped(key: &str) -> Result<std::io::PipeReader, String> {
 /// Reads a key from a descriptor that was open when the program started, and closes it.
 #[expect(unsafe_code, reason = "a descriptor that is named by its number has no other way in")]
 fn read(number: RawFd) -> Result<String, String> {
-    let failed = |what: String| format!("cannot read the key from descriptor {number}: {what}; open it for reading first");
+    let failed =
+        |what: String| format!("cannot read the key from descriptor {number}: {what}; open it for reading first");
     if std::fs::symlink_metadata(format!("/dev/fd/{number}")).is_err() {
         return Err(failed("it is not open".to_owned()));
     }

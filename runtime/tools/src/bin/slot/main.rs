@@ -160,12 +160,19 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
 
 /// Why a folder cannot be the workspace, for the person who named it: the boundary's own words are for a model.
 fn unusable(folder: &Path, error: &BoundaryError) -> String {
-    let (what, next) = match error {
-        BoundaryError::NotFound { .. } => ("it does not exist".to_owned(), "make it first, or name another folder"),
-        BoundaryError::NotADirectory { .. } => ("it is not a folder".to_owned(), "name a folder"),
-        BoundaryError::Denied { .. } => ("permission denied".to_owned(), "run as a user who may read it"),
-        BoundaryError::Io { source, .. } => (source.to_string(), "name another folder with --workspace"),
-        _ => ("it cannot be opened".to_owned(), "name another folder with --workspace"),
+    use std::io::ErrorKind;
+    let kind = match error {
+        BoundaryError::NotFound { .. } => ErrorKind::NotFound,
+        BoundaryError::NotADirectory { .. } => ErrorKind::NotADirectory,
+        BoundaryError::Denied { .. } => ErrorKind::PermissionDenied,
+        BoundaryError::Io { source, .. } => source.kind(),
+        _ => ErrorKind::Other,
+    };
+    let (what, next) = match kind {
+        ErrorKind::NotFound => ("it does not exist", "make it first, or name another folder"),
+        ErrorKind::NotADirectory => ("it is not a folder", "name a folder"),
+        ErrorKind::PermissionDenied => ("permission denied", "run as a user who may read it"),
+        _ => ("it cannot be opened", "name another folder"),
     };
     format!("cannot use {} as the workspace: {what}; {next}", folder.display())
 }
