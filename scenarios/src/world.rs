@@ -258,7 +258,8 @@ impl World {
         snapshot.tree(&self.root, "");
         let mut nodes = snapshot.into_nodes();
         // The folders of the agent's state, and those above them, come and go; what else lies in them is judged.
-        let own = |place: String| self.is_state(&place) || self.leads_to_state(&place);
+        let own =
+            |place: String| self.is_state(&place) || (self.leads_to_state(&place) && !is_dangerous_in_home(&place));
         nodes.retain(|key, node| !matches!(node, Node::Dir { .. }) || !place(key).is_some_and(own));
         nodes
     }

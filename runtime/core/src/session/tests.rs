@@ -543,6 +543,23 @@ fn an_inner_call_cannot_call_tools() {
     assert_eq!(check(&[calls, say("")], Unattended, &expect).1, 3);
 }
 
+#[tokio::test(start_paused = true)]
+async fn inner_calls_of_a_dropped_run_come_to_their_end_in_the_log() {
+    let calls = call(&[("x", "exec", r#"{"do":"nest:look:hang"}"#)]);
+    let mut fixture = fixture(&[calls], Unattended);
+    let (cancel, runs, log) = (CancellationToken::new(), Arc::clone(&fixture.runs), fixture.session.log.clone());
+    let mut run = Box::pin(fixture.session.run("go", &cancel));
+    while runs.load(Ordering::Relaxed) < 3 {
+        assert!(run.as_mut().now_or_never().is_none());
+        tokio::task::yield_now().await;
+    }
+    drop(run);
+    let events = log.canonical();
+    let ends = events.iter().filter(|event| matches!(event.kind, crate::event::EventKind::Settled { .. }));
+    let inner: Vec<String> = ends.map(|event| event.lane.to_string()).filter(|lane| lane.contains('/')).collect();
+    assert_eq!(inner, ["call:x/0", "call:x/1"]);
+}
+
 /// The virtual time that a run takes, and how it ends.
 #[track_caller]
 fn check_time(responses: &[String], expect: Duration) -> Outcome {
