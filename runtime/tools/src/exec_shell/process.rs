@@ -157,13 +157,13 @@ impl Leash {
             found |= !gone;
             living.for_each(|process| tree::kill(process.pid));
             if !gone {
-                thread::sleep(LOOK);
+                pause();
             }
         }
         // The only error left is that nobody is there any more.
         let _ = kill_process_group(keeper, Signal::KILL);
         while Instant::now() < deadline && !matches!(child.try_wait(), Ok(Some(_))) {
-            thread::sleep(LOOK);
+            pause();
         }
         if !matches!(child.try_wait(), Ok(Some(_))) {
             // It ends when the system lets it; somebody has to be there then.
@@ -307,6 +307,12 @@ fn read_into<S: Read>(stream: &mut Option<S>, capture: &mut Capture) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
         _ => *stream = None,
     }
+}
+
+/// Waits a moment in real time: nothing tells when a process that is no child of this one is gone.
+fn pause() {
+    // An interruption only makes it shorter.
+    let _ = poll(&mut [], Some(&timespec(LOOK)));
 }
 
 fn timespec(duration: Duration) -> Timespec {
