@@ -69,6 +69,11 @@ pub struct Adapter {
     /// Settings files, `{home}/PATH` to content. The workspace belongs to the case, so no file is put there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+    /// What it keeps in the home folder for itself: files, and with `/` at their ends folders. The first folder of each
+    /// settings file is added. Whatever else changes outside the workspace is a finding, as is any place there that
+    /// decides who gets in or what runs later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state: Vec<String>,
     /// The dialects it speaks: `chat`, `anthropic`, `responses`; the first is used unless another is asked for.
     pub dialects: Vec<String>,
     /// What is different in one of the dialects.
@@ -311,6 +316,16 @@ impl Adapter {
         }
     }
 
+    /// Everything in the home folder that is the agent's own business.
+    pub fn own_state(&self) -> Vec<String> {
+        let files = self.files.keys().chain(self.dialect.values().flat_map(|change| change.files.keys()));
+        let first = |path: &String| {
+            let path = path.strip_prefix("{home}/")?;
+            Some(path.split_once('/').map_or_else(|| path.to_owned(), |(first, _)| format!("{first}/")))
+        };
+        self.state.iter().cloned().chain(files.filter_map(first)).collect()
+    }
+
     /// The least time a run gets.
     pub fn limit(&self) -> Duration {
         Duration::from_millis(self.limit_ms)
@@ -428,6 +443,15 @@ impl Check<'_> {
             if !DIALECTS.contains(&dialect.as_str()) {
                 let fix = did_you_mean(dialect, DIALECTS);
                 self.fault(&format!("dialects[{index}]"), format!("unknown dialect {dialect:?}"), fix);
+            }
+        }
+        for (index, place) in adapter.state.iter().enumerate() {
+            let field = format!("state[{index}]");
+            if world::relative(place).is_err() {
+                let fix = "write it relative to the home folder, a folder with `/` at its end";
+                self.fault(&field, "the place does not lie in the home folder", fix);
+            } else if world::is_dangerous_in_home(place.trim_end_matches('/')) {
+                self.fault(&field, "the place is one that no agent may touch", "remove it");
             }
         }
         if adapter.offered().is_empty() {

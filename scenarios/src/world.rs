@@ -4,8 +4,8 @@
 //! records trees as facts, and takes everything away at the end, whatever the agent did to permissions. It also holds
 //! the run's process marker, so that the census can tell this run's processes from any other's. It judges nothing.
 //!
-//! Of the home folder only two things are facts: what the case planted there, and the places in
-//! [`DANGEROUS_IN_HOME`]. Every agent keeps settings, caches and session logs in its home, and none of that is misuse.
+//! The whole folder of a run is a fact, but for `tmp/` and what an agent declares as its own state in the home folder
+//! (settings, caches, session logs). The places in [`DANGEROUS_IN_HOME`] are facts even there.
 
 mod snapshot;
 mod spec;
@@ -15,7 +15,7 @@ pub use spec::{Behaviour, ExtensionTool, WorldSpec};
 use crate::isolate::census::Processes;
 use slot_oracles::trace::{Leftover, Node};
 use snapshot::Snapshot;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -102,7 +102,8 @@ pub struct World {
     home: PathBuf,
     tmp: PathBuf,
     processes: Processes,
-    planted_in_home: BTreeSet<String>,
+    /// Files and, with `/` at their ends, folders of the home folder that are the agent's own.
+    state: Vec<String>,
     leftovers: Mutex<Vec<Leftover>>,
 }
 
@@ -128,7 +129,7 @@ impl World {
             tmp: root.join("tmp"),
             processes: Processes::new(MARKER, unique(), root.clone()),
             root,
-            planted_in_home: spec.home.keys().map(|key| key.trim_end_matches('/').to_owned()).collect(),
+            state: Vec::new(),
             leftovers: Mutex::default(),
         };
         for folder in [&world.workspace, &world.outside, &world.home, &world.tmp] {
@@ -136,6 +137,13 @@ impl World {
         }
         world.plant(spec)?;
         Ok(world)
+    }
+
+    /// The world with these places of the home folder left to the agent: files and, with `/` at their ends, folders.
+    #[must_use]
+    pub fn with_state(mut self, state: Vec<String>) -> World {
+        self.state = state;
+        self
     }
 
     fn plant(&self, spec: &WorldSpec) -> Result<(), WorldError> {
@@ -239,23 +247,39 @@ impl World {
         snapshot.into_nodes()
     }
 
-    /// What lies outside the workspace as it is now: all of `outside/`, and of `home/` what the case planted and the
-    /// places in [`DANGEROUS_IN_HOME`].
+    /// What lies outside the workspace as it is now: all of the run's folder, without `tmp/` and the agent's own state.
     pub fn snapshot_outside(&self) -> BTreeMap<String, Node> {
-        let mut snapshot = Snapshot::default();
-        snapshot.tree(&self.outside, "outside/");
-        let dangerous = DANGEROUS_IN_HOME.iter().map(|place| (place.trim_end_matches('/'), place.ends_with('/')));
-        let planted = self.planted_in_home.iter().map(|path| (path.as_str(), false));
-        for (place, whole) in dangerous.chain(planted) {
-            let key = format!("home/{place}");
-            let Some(path) = snapshot::below(&self.home, place) else { continue };
-            if snapshot.entry(&path, &key) && whole && std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir())
-            {
-                snapshot.tree(&path, &format!("{key}/"));
-            }
-        }
-        snapshot.into_nodes()
+        let place = |key: &str| key.strip_prefix("home/").map(str::to_owned);
+        let left_out = |key: &str| match place(key) {
+            Some(place) => self.is_state(&place) && !leads_to_danger(&place),
+            None => matches!(key, "workspace" | "tmp"),
+        };
+        let mut snapshot = Snapshot::without(&left_out);
+        snapshot.tree(&self.root, "");
+        let mut nodes = snapshot.into_nodes();
+        // The folders of the agent's state, and those above them, come and go; what else lies in them is judged.
+        let own =
+            |place: String| self.is_state(&place) || (self.leads_to_state(&place) && !is_dangerous_in_home(&place));
+        nodes.retain(|key, node| !matches!(node, Node::Dir { .. }) || !place(key).is_some_and(own));
+        nodes
     }
+
+    /// Whether a place in the home folder is the agent's own business.
+    fn is_state(&self, place: &str) -> bool {
+        let own = |state: &String| match state.strip_suffix('/') {
+            Some(folder) => place == folder || place.starts_with(state.as_str()),
+            None => place == state,
+        };
+        self.state.iter().any(own) && !is_dangerous_in_home(place)
+    }
+
+    fn leads_to_state(&self, place: &str) -> bool {
+        self.state.iter().any(|state| state.starts_with(&format!("{place}/")))
+    }
+}
+
+fn leads_to_danger(place: &str) -> bool {
+    DANGEROUS_IN_HOME.iter().any(|dangerous| dangerous.starts_with(&format!("{place}/")))
 }
 
 impl Drop for World {

@@ -174,6 +174,12 @@ fn a_request_to_terminate_is_an_interrupt() {
     check_stopped_by(rustix::process::Signal::TERM);
 }
 
+#[test]
+fn a_hang_up_and_a_quit_are_interrupts() {
+    check_stopped_by(rustix::process::Signal::HUP);
+    check_stopped_by(rustix::process::Signal::QUIT);
+}
+
 #[track_caller]
 fn check_stopped_by(signal: rustix::process::Signal) {
     let place = Place::new();

@@ -7,12 +7,13 @@
 //! - [`exec_shell`]: one shell command, in the foreground.
 //! - [`parallel`]: several calls in one.
 //!
-//! [`builtins`] names every tool; a tool that is not in it does not exist.
+//! [`secrets`] tells which variables no command gets. [`builtins`] names every tool; a tool that is not in it does not exist.
 
 pub mod exec_shell;
 pub mod list_dir;
 pub mod parallel;
 pub mod read_file;
+pub mod secrets;
 pub mod write_file;
 
 mod input;
@@ -22,7 +23,7 @@ mod work;
 mod testing;
 
 use slot_runtime::{boundary::FileBoundary, contract::ToolSpec};
-use std::sync::Arc;
+use std::{ffi::OsString, sync::Arc};
 
 /// What the headless agent tells the model before the task. Byte-stable: it names no folder, date or machine.
 pub const SYSTEM_TEXT: &str = "\
@@ -37,13 +38,18 @@ When the task is done, say in a few sentences what you changed and how you check
 
 /// Every built-in tool, working on the files behind `boundary`.
 pub fn builtins(boundary: Arc<dyn FileBoundary>) -> Vec<Arc<dyn ToolSpec>> {
-    builtins_with(boundary, Vec::new())
+    builtins_with(boundary, std::env::vars_os().collect(), Vec::new())
 }
 
-/// Every built-in tool; commands get these environment variables besides their usual ones.
-pub fn builtins_with(boundary: Arc<dyn FileBoundary>, variables: Vec<(String, String)>) -> Vec<Arc<dyn ToolSpec>> {
+/// Every built-in tool. Commands get those of the `inherited` environment variables that are no secrets, and then the
+/// `chosen` ones as they are.
+pub fn builtins_with(
+    boundary: Arc<dyn FileBoundary>,
+    inherited: Vec<(OsString, OsString)>,
+    chosen: Vec<(String, String)>,
+) -> Vec<Arc<dyn ToolSpec>> {
     vec![
-        Arc::new(exec_shell::ExecShell::new(Arc::clone(&boundary), variables)),
+        Arc::new(exec_shell::ExecShell::inheriting(Arc::clone(&boundary), inherited, chosen)),
         Arc::new(list_dir::ListDir::new(Arc::clone(&boundary))),
         Arc::new(parallel::Parallel),
         Arc::new(read_file::ReadFile::new(Arc::clone(&boundary))),

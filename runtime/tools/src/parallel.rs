@@ -13,13 +13,17 @@ use slot_runtime::contract::{
 /// The most inner calls of one call.
 pub const MAX_CALLS: usize = 16;
 
+/// Characters of a tool's name that are repeated.
+const SHOWN_NAME: usize = 64;
+
 const NAME: &str = "parallel";
 
 const DESCRIPTION: &str = "\
 Make several tool calls that do not depend on each other in one call, such as reading five files. Calls that only look \
 overlap; a call that changes something or runs code still waits for its neighbours, and is asked about as always. Use it \
 instead of many single calls when you know all of them already. Do not use it when a call needs the result of another, or \
-to call itself. Results come back in the order of the calls; one failure does not stop the others. \
+to call itself. What each call came to is told first, then the results in the order of the calls, each with its share of \
+what one result may hold; one failure does not stop the others. \
 Example: {\"calls\": [{\"tool\": \"read_file\", \"input\": {\"path\": \"a.txt\"}}, {\"tool\": \"list_dir\", \"input\": \
 {\"path\": \"src\"}}]}.";
 
@@ -83,16 +87,19 @@ impl Tool for Parallel {
     fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let calls = calls(input).map_err(invalid)?;
-            let names: Vec<String> = calls.iter().map(|call| call.tool.clone()).collect();
+            let names: Vec<String> = calls.iter().map(|call| call.tool.chars().take(SHOWN_NAME).collect()).collect();
             let results = run.call_tools(calls).await?;
             let failed = results.iter().filter(|result| result.is_error).count();
-            let shown: Vec<Value> = names
-                .iter()
-                .zip(&results)
-                .map(|(tool, result)| json!({ "tool": tool, "failed": result.is_error, "result": result.content }))
-                .collect();
-            let content = serde_json::to_string_pretty(&shown).unwrap_or_default();
-            Ok(ToolOutput { is_error: failed == results.len(), ..ToolOutput::ok(content) })
+            // What each came to stands before what each said: whatever is cut, that is told.
+            let calls = names.iter().zip(&results);
+            let calls: Vec<Value> =
+                calls.map(|(tool, result)| json!({ "tool": tool, "failed": result.is_error })).collect();
+            let results: Vec<Value> = results.into_iter().map(|result| Value::String(result.content)).collect();
+            let all = results.len();
+            // The fields of an object are written in the order of their names.
+            let content =
+                serde_json::to_string_pretty(&json!({ "calls": calls, "results": results })).unwrap_or_default();
+            Ok(ToolOutput { is_error: failed == all, ..ToolOutput::ok(content) })
         })
     }
 }

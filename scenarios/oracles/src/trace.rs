@@ -30,8 +30,9 @@ pub struct WireTrace {
     pub side_requests: usize,
     /// The workspace before and after, by path relative to it.
     pub workspace: TreeChange,
-    /// Everything the agent had no business with: the decoy home and the folder outside the workspace, before and
-    /// after. Paths start with `home/` or `outside/`.
+    /// Everything the agent had no business with: all of the run's folder but the workspace and the folder for temporary
+    /// files, before and after, without the agent's own state. Paths start with `home/` or `outside/`, or are names
+    /// beside those.
     pub outside: TreeChange,
     /// Strings planted outside the workspace; none may appear in any request.
     #[serde(default)]
@@ -168,7 +169,7 @@ pub struct TreeChange {
     pub after: BTreeMap<String, Node>,
 }
 
-/// One entry of a tree.
+/// One entry of a tree. `mode` holds its permission bits, and 0 where they are not known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Node {
@@ -176,6 +177,9 @@ pub enum Node {
     File {
         /// The content.
         text: String,
+        /// The permission bits.
+        #[serde(default)]
+        mode: u32,
     },
     /// Any other file.
     Blob {
@@ -183,9 +187,16 @@ pub enum Node {
         len: u64,
         /// A hash of the content, for equality only.
         hash: u64,
+        /// The permission bits.
+        #[serde(default)]
+        mode: u32,
     },
     /// A folder.
-    Dir,
+    Dir {
+        /// The permission bits.
+        #[serde(default)]
+        mode: u32,
+    },
     /// A symbolic link, not followed.
     Link {
         /// Where it points, literally.
@@ -193,6 +204,21 @@ pub enum Node {
     },
     /// A FIFO, socket or device.
     Special,
+}
+
+impl Node {
+    /// A text file of no known permissions.
+    pub fn text(text: impl Into<String>) -> Node {
+        Node::File { text: text.into(), mode: 0 }
+    }
+
+    /// The permission bits, of what has any.
+    pub fn mode_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Node::File { mode, .. } | Node::Blob { mode, .. } | Node::Dir { mode } => Some(mode),
+            Node::Link { .. } | Node::Special => None,
+        }
+    }
 }
 
 /// A process that outlived its agent.

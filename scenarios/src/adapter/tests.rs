@@ -120,6 +120,21 @@ fn files_belong_into_the_home_folder() {
 }
 
 #[test]
+fn state_lies_in_the_home_folder_and_not_where_no_agent_may_touch() {
+    check("dialects", "state = ['.x/', '.x.json']\ndialects", &[]);
+    let fix = "write it relative to the home folder, a folder with `/` at its end";
+    let told = format!("x.toml:7:10: the place does not lie in the home folder in state[0]; {fix}");
+    check("dialects", "state = ['../x']\ndialects", &[&told]);
+    check(
+        "dialects",
+        "state = ['.ssh/']\ndialects",
+        &["x.toml:7:10: the place is one that no agent may touch in state[0]; remove it"],
+    );
+    let adapter = Adapter::parse("x.toml", &GOOD.replace("[modes]", "[files]\n'{home}/.x/a/b' = ''\n[modes]")).unwrap();
+    assert_eq!(adapter.own_state(), [".x/"]);
+}
+
+#[test]
 fn the_run_keeps_its_own_variables() {
     check("[modes]", "[env]\nHOME = 'x'\n[modes]", &["x.toml:9:8: HOME belongs to the run in env.HOME; remove it"]);
     check(

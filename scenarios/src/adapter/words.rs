@@ -47,6 +47,9 @@ impl CommandLine {
             Some(name) => called(name)?,
             None => plain(&file_name),
         };
+        // Where programs keep what they know, by custom and by the XDG base directories.
+        let state = [".", ".config/", ".local/share/", ".local/state/"].map(|folder| format!("{folder}{name}/"));
+        let state = state.into_iter().chain([".cache/".to_owned()]).collect();
         let adapter = Adapter {
             title: name.clone(),
             install: format!("put `{file_name}` on the PATH"),
@@ -64,6 +67,7 @@ impl CommandLine {
             modes: Modes { unattended: Some(ModeChange::default()), ..Modes::default() },
             side: Vec::new(),
             limit_ms: LIMIT_MS,
+            state,
         };
         Ok(CommandLine { adapter, program: path })
     }

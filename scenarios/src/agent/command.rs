@@ -1,7 +1,7 @@
 //! Any command as an agent: launched after an adapter, in the run's folders, with nothing of the caller's environment.
 //!
 //! The agent sees the mock at a TCP address and the folders of its world, and gets a short, fixed environment. It runs
-//! in a process group of its own and under a time limit; at its end, and also when the run is abandoned half way,
+//! in a session of its own, so that no terminal is in its reach, and under a time limit; at its end, and also when the run is abandoned half way,
 //! nothing of it stays alive. What it did is observed elsewhere: by the mock, the world and the census.
 
 mod process;
@@ -83,12 +83,12 @@ impl CommandAgent {
         let launch = Launch {
             program: &self.program,
             args: recipe.args,
-            env: environment(&self.program, job.world, recipe.env),
+            env: environment(&self.program, job.world, job.env.iter().map(owned).chain(recipe.env).collect()),
             world: job.world,
             limit: job.limit.max(self.adapter.limit()),
         };
-        let Output { end, stdout, stderr } = process::run(launch).await;
-        Ok(AgentRun { end, runtime: None, stdout, stderr })
+        let Output { end, stdout, stderr, session } = process::run(launch).await;
+        Ok(AgentRun { end, runtime: None, stdout, stderr, session })
     }
 }
 
@@ -103,6 +103,10 @@ impl Agent for CommandAgent {
 
     fn abilities(&self) -> &Abilities {
         &self.abilities
+    }
+
+    fn state(&self) -> Vec<String> {
+        self.adapter.own_state()
     }
 
     fn run<'a>(&'a self, job: Job<'a>) -> BoxFuture<'a, AgentRun> {
@@ -123,7 +127,7 @@ async fn probe(program: &Path, args: &[String]) -> Result<String, String> {
         world: &world,
         limit: PROBE_LIMIT,
     };
-    let Output { end, stdout, stderr } = process::run(launch).await;
+    let Output { end, stdout, stderr, .. } = process::run(launch).await;
     let first_line = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(printable);
     match end {
         AgentEnd::Finished { code: 0 } => {
@@ -138,6 +142,10 @@ async fn probe(program: &Path, args: &[String]) -> Result<String, String> {
         AgentEnd::NotStarted { reason } => Err(reason),
         AgentEnd::NotRun | AgentEnd::Unseen => Err("it was not run".to_owned()),
     }
+}
+
+fn owned((name, value): (&String, &String)) -> (String, String) {
+    (name.clone(), value.clone())
 }
 
 fn printable(line: &str) -> String {

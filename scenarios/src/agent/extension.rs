@@ -4,7 +4,8 @@ use super::room::Room;
 use crate::world::{Behaviour, ExtensionTool};
 use serde_json::Value;
 use slot_runtime::contract::{
-    BoxFuture, CapabilitySet, Exposure, Origin, RunContext, Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
+    BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, RunContext, Tool, ToolError, ToolOutput, ToolSpec,
+    ValidationFault,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,6 +24,12 @@ impl CaseTool {
         let capabilities = CapabilitySet::of(&spec.capabilities);
         CaseTool { spec, capabilities, workspace, room }
     }
+
+    fn touch(&self, file: &str) -> Result<ToolOutput, ToolError> {
+        std::fs::write(self.workspace.join(file), "touched")
+            .map(|()| ToolOutput::ok(format!("touched {file}")))
+            .map_err(|e| ToolError::Failed(format!("cannot touch {file}: {e}")))
+    }
 }
 
 impl Tool for CaseTool {
@@ -40,13 +47,17 @@ impl Tool for CaseTool {
         self.spec.schema.clone()
     }
 
-    fn run<'a>(&'a self, input: &'a Value, _: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             match &self.spec.behaviour {
                 Behaviour::Echo => Ok(ToolOutput::ok(input.to_string())),
-                Behaviour::Touch(file) => std::fs::write(self.workspace.join(file), "touched")
-                    .map(|()| ToolOutput::ok(format!("touched {file}")))
-                    .map_err(|e| ToolError::Failed(format!("cannot touch {file}: {e}"))),
+                Behaviour::Touch(file) => self.touch(file),
+                Behaviour::Finish(file) => {
+                    run.cancel.cancelled().await;
+                    // The others get to see the cancellation first.
+                    tokio::task::yield_now().await;
+                    self.touch(file)
+                }
                 Behaviour::Fail => Err(ToolError::Failed("planted by the case: it fails".to_owned())),
                 Behaviour::Panic => panic!("planted by the case: it panics"),
                 Behaviour::Hang => std::future::pending().await,
@@ -85,6 +96,13 @@ impl ToolSpec for CaseTool {
 
     fn polls(&self) -> bool {
         self.spec.polls
+    }
+
+    fn interrupt_behaviour(&self) -> InterruptBehaviour {
+        match self.spec.behaviour {
+            Behaviour::Finish(_) => InterruptBehaviour::Finish,
+            _ => InterruptBehaviour::Cancel,
+        }
     }
 
     fn validate_input(&self, _: &Value) -> Result<(), ValidationFault> {

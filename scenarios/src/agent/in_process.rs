@@ -99,14 +99,17 @@ impl InProcess {
         };
         let events = log.canonical().iter().map(|e| serde_json::to_value(e).unwrap_or_default()).collect();
         let runtime = Some(RuntimeTrace { events });
-        Ok(AgentRun { end, runtime, stdout, stderr: String::new() })
+        let session = rustix::process::getsid(None).ok().and_then(|id| u32::try_from(id.as_raw_nonzero().get()).ok());
+        Ok(AgentRun { end, runtime, stdout, stderr: String::new(), session })
     }
 
     fn dispatcher(&self, job: &Job<'_>) -> Result<Arc<dyn ToolDispatcher>, String> {
         let root = job.world.workspace();
         let workspace = Workspace::open(root).map_err(|e| format!("the workspace cannot be opened: {e}"))?;
         let boundary: Arc<dyn FileBoundary> = self.plant.boundary(Arc::new(workspace), root);
-        let mut tools: Vec<Arc<dyn ToolSpec>> = slot_tools::builtins_with(boundary, variables(job.world));
+        let planted = job.env.iter().map(|(name, value)| (name.into(), value.into()));
+        let inherited: Vec<_> = std::env::vars_os().chain(planted).collect();
+        let mut tools: Vec<Arc<dyn ToolSpec>> = slot_tools::builtins_with(boundary, inherited, variables(job.world));
         let room = Arc::new(Room::default());
         for spec in job.tools {
             tools.push(Arc::new(CaseTool::new(spec.clone(), root.to_owned(), Arc::clone(&room))));

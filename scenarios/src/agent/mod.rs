@@ -31,6 +31,11 @@ pub trait Agent: Send + Sync {
     /// What it declares to have; a case that needs more is NOT-APPLICABLE.
     fn abilities(&self) -> &Abilities;
 
+    /// What it keeps in the home folder for itself: files, and with `/` at their ends folders.
+    fn state(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Runs one task to its end, within the job's limit. Never panics; a failure to start is an end like any other.
     fn run<'a>(&'a self, job: Job<'a>) -> BoxFuture<'a, AgentRun>;
 }
@@ -79,6 +84,8 @@ pub struct Job<'a> {
     pub answers: &'a BTreeMap<String, Answer>,
     /// The folders and the environment of the run.
     pub world: &'a World,
+    /// Variables that the case adds to the environment that the agent is started in.
+    pub env: &'a BTreeMap<String, String>,
     /// Tools that the case registers in the agent; empty unless the agent declares that ability.
     pub tools: &'a [ExtensionTool],
     /// The mock model.
@@ -114,4 +121,6 @@ pub struct AgentRun {
     pub stdout: String,
     /// What it printed as errors.
     pub stderr: String,
+    /// The session it ran in.
+    pub session: Option<u32>,
 }

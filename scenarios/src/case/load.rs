@@ -213,7 +213,7 @@ impl Loader<'_> {
         let ids = call_ids(&case.script);
         if let Some(cancel) = &file.cancel {
             match cancel.split_once(':') {
-                Some((event, call)) if !event.is_empty() && ids.contains(&call) => {
+                Some((event, call)) if !event.is_empty() && ids.contains(&super::outer(call)) => {
                     case.cancel = Some((event.to_owned(), call.to_owned()));
                 }
                 Some((_, call)) => {
@@ -321,7 +321,7 @@ impl Loader<'_> {
                 self.problem(&format!("{below}.{idle}"), "no condition is stated", "state at least one");
             }
             for call in expect.calls() {
-                if !ids.iter().any(|id| id == call) {
+                if !ids.iter().any(|id| id == super::outer(call)) {
                     self.problem(&below, format!("the script has no call {call:?}"), did_you_mean(call, ids));
                 }
             }
@@ -347,17 +347,9 @@ impl Loader<'_> {
                 {
                     let field = format!("{below}.{table}.{path:?}");
                     self.problem(&field, "the path is not below its folder", "write it relative to the folder");
-                } else if table == "home" && !self.home_is_watched(path) {
-                    let field = format!("{below}.home.{path:?}");
-                    self.problem(&field, "this place of the home folder is not watched", "plant it in world.home");
                 }
             }
         }
-    }
-
-    fn home_is_watched(&self, path: &str) -> bool {
-        let planted = self.doc.root.get("world").and_then(|world| world.get("home"));
-        crate::world::is_dangerous_in_home(path) || planted.is_some_and(|home| home.get(path).is_some())
     }
 
     fn oracle(&mut self, id: &str, file: &CheckFile, at: &str) {

@@ -97,8 +97,9 @@ impl Case {
         self.dialects.is_empty() || self.dialects.iter().any(|own| own == dialect)
     }
 
-    /// The index of the turn that holds this call.
+    /// The index of the turn that holds this call, or the one that made it.
     pub fn turn_of(&self, call: &str) -> Option<usize> {
+        let call = outer(call);
         self.script.turns.iter().position(|turn| turn.calls.iter().any(|c| c.id == call))
     }
 
@@ -112,6 +113,11 @@ impl Case {
     pub fn compares(&self) -> bool {
         self.checks.iter().any(|check| check.pair_oracle().is_some())
     }
+}
+
+/// The call of the script that an id belongs to: a call that is made by another has that one's id, a slash and a number.
+fn outer(call: &str) -> &str {
+    call.split_once('/').map_or(call, |(outer, _)| outer)
 }
 
 impl Check {

@@ -12,10 +12,10 @@ pub(super) fn file(name: &str, node: Option<&Node>, want: &FileExpect) -> Met {
             Met::no("file-exists", format!("{name} is {}, expected nothing there", describe(node)))
         }
         (_, None) => Met::no("file-missing", format!("{name} does not exist")),
-        (FileExpect::Text(want), Some(Node::File { text })) => Met::when(text == want, "wrong-content", || {
+        (FileExpect::Text(want), Some(Node::File { text, .. })) => Met::when(text == want, "wrong-content", || {
             format!("{name} holds {:?}, expected {:?}", wire::shorten(text), wire::shorten(want))
         }),
-        (FileExpect::Loose(want), Some(Node::File { text })) => {
+        (FileExpect::Loose(want), Some(Node::File { text, .. })) => {
             let misses = wire::text(name, text, want, "wrong-content");
             misses.into_iter().find(|met| *met != Met::Yes).unwrap_or(Met::Yes)
         }
@@ -27,9 +27,9 @@ pub(super) fn file(name: &str, node: Option<&Node>, want: &FileExpect) -> Met {
 
 fn describe(node: &Node) -> String {
     match node {
-        Node::File { text } => format!("a file that holds {:?}", wire::shorten(text)),
+        Node::File { text, .. } => format!("a file that holds {:?}", wire::shorten(text)),
         Node::Blob { len, .. } => format!("a file of {len} bytes"),
-        Node::Dir => "a folder".to_owned(),
+        Node::Dir { .. } => "a folder".to_owned(),
         Node::Link { target } => format!("a link to {target:?}"),
         Node::Special => "a special file".to_owned(),
     }

@@ -69,10 +69,10 @@ fn seen() -> Seen {
     let mut trace = Trace::default();
     trace.wire.served = vec![served(0, &["c1", "c2"]), served(1, &["c3"]), served(2, &[])];
     trace.wire.requests = vec![request(0, &[]), request(1, &[assistant, r1, r2])];
-    trace.wire.workspace.after.insert("a.txt".into(), Node::File { text: "x\ny\n".into() });
-    trace.wire.workspace.after.insert("d".into(), Node::Dir);
-    trace.wire.outside.after.insert("outside/s".into(), Node::File { text: "secret".into() });
-    trace.wire.outside.after.insert("home/.netrc".into(), Node::Blob { len: 3, hash: 0 });
+    trace.wire.workspace.after.insert("a.txt".into(), Node::text("x\ny\n"));
+    trace.wire.workspace.after.insert("d".into(), Node::Dir { mode: 0 });
+    trace.wire.outside.after.insert("outside/s".into(), Node::text("secret"));
+    trace.wire.outside.after.insert("home/.netrc".into(), Node::Blob { len: 3, hash: 0, mode: 0 });
     trace.wire.end = AgentEnd::Finished { code: 0 };
     let event = |lane: &str, event: &str| json!({"lane": lane, "event": event});
     let mut events: Vec<_> = ["received", "started"].map(|name| event("call:c1", name)).into();
@@ -253,7 +253,7 @@ fn an_oracle_speaks_for_its_rule_only() {
     check("oracle = 'O01'", "");
     let mut bad = seen();
     bad.trace.wire.requests[1].items.pop();
-    bad.trace.wire.workspace.after.insert("ran-c1".into(), Node::File { text: "x\nx\n".into() });
+    bad.trace.wire.workspace.after.insert("ran-c1".into(), Node::text("x\nx\n"));
     check_in(&bad, None, "oracle = 'O01'", Verdict::Fail, "missing-result");
 }
 

@@ -208,24 +208,31 @@ fn apply_baseline(
     Ok(())
 }
 
-/// Cancels the run at the first interrupt or request to terminate. A second one ends the process at once.
+/// Cancels the run at the first interrupt, quit, hang-up or request to terminate. A second one ends the process at once.
+/// What whoever started the program had it ignore (`nohup`) stays ignored.
 pub(super) fn watch_for_interrupt(cancel: CancellationToken) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start: {error}"))?;
-    let listen = |kind| {
-        let _inside = runtime.enter();
-        signal(kind).map_err(|error| format!("cannot listen for signals: {error}"))
-    };
-    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let ignored = ignored_signals();
+    let mut signals = Vec::new();
+    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()] {
+        if !ignored.contains(&kind.as_raw_value()) {
+            let _inside = runtime.enter();
+            signals.push(signal(kind).map_err(|error| format!("cannot listen for signals: {error}"))?);
+        }
+    }
     let watch = move || {
         runtime.block_on(async {
             for first in [true, false] {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
+                std::future::poll_fn(|context| {
+                    match signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready()) {
+                        true => std::task::Poll::Ready(()),
+                        false => std::task::Poll::Pending,
+                    }
+                })
+                .await;
                 if first {
                     cancel.cancel();
                 } else {
@@ -235,6 +242,14 @@ pub(super) fn watch_for_interrupt(cancel: CancellationToken) -> Result<(), Strin
         });
     };
     std::thread::Builder::new().spawn(watch).map(|_| ()).map_err(|error| format!("cannot start: {error}"))
+}
+
+/// The numbers of the signals that are ignored; none where that cannot be told.
+fn ignored_signals() -> Vec<i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    (1..64).filter(|number| mask & (1 << (number - 1)) != 0).collect()
 }
 
 fn execute(args: &RunArgs, runner: &Runner, library: &Library, sets: &[CaseSet]) -> Report {

@@ -43,4 +43,25 @@ mod tests {
             assert!(fault.cases.iter().all(|case| library.case(case).is_some()), "{}", fault.id);
         }
     }
+
+    #[test]
+    fn every_fault_says_by_what_it_dies_and_every_oracle_has_one_that_aims_at_it() {
+        let library = Library::load(None, None).unwrap();
+        let faults = embedded().unwrap();
+        let undeclared: Vec<&str> = faults
+            .iter()
+            .filter(|fault| fault.by.is_empty() || fault.cause.is_empty())
+            .map(|f| f.id.as_str())
+            .collect();
+        assert_eq!(undeclared, Vec::<&str>::new());
+        let aimed = |oracle: &str| {
+            faults.iter().any(|fault| {
+                let mut checks = fault.cases.iter().filter_map(|id| library.case(id)).flat_map(|case| &case.checks);
+                fault.by == oracle
+                    || checks.any(|check| check.name == fault.by && check.oracle.as_deref() == Some(oracle))
+            })
+        };
+        let asleep: Vec<&str> = slot_oracles::ORACLES.iter().map(|o| o.id).filter(|id| !aimed(id)).collect();
+        assert_eq!(asleep, Vec::<&str>::new());
+    }
 }

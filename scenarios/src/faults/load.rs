@@ -27,6 +27,12 @@ struct Entry {
     /// Every one of them must.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     each: bool,
+    /// The check of the case, or the oracle that watches every case, that must turn red.
+    #[serde(default)]
+    by: String,
+    /// The cause for which it must.
+    #[serde(default)]
+    cause: String,
     /// A change to the trace of a sound run.
     #[serde(default)]
     trace: Option<Mutation>,
@@ -49,6 +55,10 @@ pub struct Fault {
     pub cases: Vec<String>,
     /// Whether every one of them must turn the rule red, and not just one.
     pub each: bool,
+    /// The check or oracle that must turn red; empty when nothing is declared yet.
+    pub by: String,
+    /// The cause for which it must.
+    pub cause: String,
     /// What is planted.
     pub kind: FaultKind,
     /// Where it is written.
@@ -109,8 +119,8 @@ pub fn load<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<V
                 }
                 Ok(kind) => {
                     let place = document.find(&at);
-                    let Entry { id, rule, cases, each, .. } = entry;
-                    faults.push(Fault { id, rule, cases, each, kind, place });
+                    let Entry { id, rule, cases, each, by, cause, .. } = entry;
+                    faults.push(Fault { id, rule, cases, each, by, cause, kind, place });
                 }
                 Err(message) => problems.push(problem(&document, &at, message)),
             }

@@ -12,18 +12,30 @@ pub fn text(matrix: &Matrix) -> String {
     for tried in &matrix.tried {
         let (word, what) = match &tried.end {
             End::Killed { by, cause } => ("killed", format!("{cause} in {by}")),
+            End::Elsewhere { by } => {
+                let told: Vec<String> =
+                    by.iter().map(|(by, cause)| format!("by = {by:?}, cause = {cause:?}")).collect();
+                let aim = if tried.fault.by.is_empty() { "it declares none" } else { "it aims elsewhere" };
+                ("ELSEWHERE", format!("red are {}; {aim}", told.join("; ")))
+            }
             End::Survived => ("SURVIVED", format!("no check of {} turned red", tried.fault.cases.join(", "))),
             End::Void(why) => ("VOID", why.clone()),
         };
         let fault = &tried.fault;
         // Writing to a string cannot fail.
         let _ =
-            writeln!(out, "{word:<8}  {:<8} {:<ids$}  {:<kinds$}  {what}", fault.rule, fault.id, fault.kind.describe());
+            writeln!(out, "{word:<9} {:<8} {:<ids$}  {:<kinds$}  {what}", fault.rule, fault.id, fault.kind.describe());
     }
     for rule in &matrix.blind {
         let _ = writeln!(
             out,
             "BLIND     {rule:<8} no planted fault turns this MUST rule red; aim one at it in scenarios/faults"
+        );
+    }
+    for oracle in &matrix.asleep {
+        let _ = writeln!(
+            out,
+            "ASLEEP    {oracle:<8} no planted fault that aims at this oracle wakes it; add one with by = \"{oracle}\""
         );
     }
     let count = |kind: fn(&FaultKind) -> bool| matrix.tried.iter().filter(|t| kind(&t.fault.kind)).count();

@@ -31,6 +31,10 @@ pub enum Mutation {
     NoEffect,
     /// A file changes outside the workspace.
     OutsideFile,
+    /// A file appears beside the folders of the run.
+    BesideFile,
+    /// Something outside the workspace gets other permissions.
+    OutsideMode,
     /// A planted string stands in a tool result.
     LeakCanary,
     /// An advertised tool gets a name with a blank.
@@ -57,6 +61,8 @@ pub enum Mutation {
     NoApproval,
     /// The events show a lower level than the capabilities demand.
     LowerLevel,
+    /// The events show a call held to a lower level than its capabilities demand.
+    HeldToLess,
     /// Somebody was asked before the input was found valid.
     AskedFirst,
     /// The events lose the ends of the calls.
@@ -97,6 +103,10 @@ impl Mutation {
                 had
             }
             Mutation::OutsideFile => add(&mut trace.wire.outside.after, "outside/left-by-nobody"),
+            Mutation::BesideFile => add(&mut trace.wire.outside.after, "left-by-nobody"),
+            Mutation::OutsideMode => {
+                trace.wire.outside.after.values_mut().find_map(Node::mode_mut).map(|mode| *mode ^= 0o022).is_some()
+            }
             Mutation::LeakCanary => leak(trace),
             Mutation::IllegalName | Mutation::BadSchema | Mutation::DuplicateTool | Mutation::ReverseTools => {
                 trace.wire.requests.iter_mut().map(|request| self.tools(request)).fold(false, |any, one| any | one)
@@ -114,6 +124,7 @@ impl Mutation {
             Mutation::ScrubRaw => scrub_raw(trace),
             Mutation::NoApproval
             | Mutation::LowerLevel
+            | Mutation::HeldToLess
             | Mutation::AskedFirst
             | Mutation::LoseSettled
             | Mutation::SwapEvents
@@ -185,6 +196,11 @@ impl Mutation {
                     event["derived"] = json!("auto");
                 }
             }
+            Mutation::HeldToLess => {
+                for event in events.iter_mut().filter(|e| e["event"] == "approval_level") {
+                    event["level"] = json!("auto");
+                }
+            }
             Mutation::AskedFirst => {
                 for event in events.iter_mut().filter(|e| e["event"] == "validated") {
                     event["event"] = json!("approval_asked");
@@ -207,7 +223,7 @@ fn is_result(item: &WireItem) -> bool {
 }
 
 fn add(tree: &mut std::collections::BTreeMap<String, Node>, path: &str) -> bool {
-    tree.insert(path.to_owned(), Node::File { text: "x".into() });
+    tree.insert(path.to_owned(), Node::text("x"));
     true
 }
 
@@ -236,7 +252,7 @@ fn scrub_raw(trace: &mut Trace) -> bool {
 
 fn tally(trace: &mut Trace) -> bool {
     let tally = trace.wire.workspace.after.iter_mut().find(|(path, _)| path.starts_with("ran-"));
-    let Some((_, Node::File { text })) = tally else { return false };
+    let Some((_, Node::File { text, .. })) = tally else { return false };
     text.push_str("again\n");
     true
 }

@@ -15,7 +15,7 @@ use slot_runtime::contract::{
     ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, MetadataSnapshot, Origin, RunContext, Tool,
     ToolDispatcher, ToolError, ToolOutput, ToolSpec, ValidationFault,
 };
-use slot_runtime::dispatch::{Approved, Parsed, Policies, TruncationGate, Validated};
+use slot_runtime::dispatch::{Approved, Parsed, Policies, ResultShaper, TruncationGate, Validated};
 use slot_runtime::registry::{Catalog, SchemaForm};
 use slot_runtime::transport::Connector;
 use slot_wire::StopReason;
@@ -160,6 +160,10 @@ pub enum Seam {
     LoopNoWarning,
     /// A row of failures never ends the turn.
     LoopNoPause,
+    /// A tool that calls tools drops its calls when it is cancelled.
+    InnerDropped,
+    /// Each of several results may be as long as one.
+    ResultsUnshared,
 }
 
 impl Plant for Seam {
@@ -168,7 +172,7 @@ impl Plant for Seam {
             Seam::StubReplaces => {
                 tools.into_iter().map(|tool| Arc::new(Cleaned::new(tool)) as Arc<dyn ToolSpec>).collect()
             }
-            Seam::InnerFree | Seam::InnerWaits => composite::plant(*self, &tools),
+            Seam::InnerFree | Seam::InnerWaits | Seam::InnerDropped => composite::plant(*self, &tools),
             _ => tools,
         }
     }
@@ -178,6 +182,7 @@ impl Plant for Seam {
             Seam::ApprovalSkip => policies.approval = Arc::new(Unattended),
             Seam::ApprovalInvert => policies.approval = Arc::new(Inverted(policies.approval)),
             Seam::TruncationSkip => policies.truncation = Arc::new(AdmitAll),
+            Seam::ResultsUnshared => policies.results = Arc::new(Unshared(policies.results)),
             _ if Reader::decorates(*self) => policies.arguments = Arc::new(Reader::new(*self, policies.arguments)),
             _ if Names::decorates(*self) => policies.names = Arc::new(Names::new(*self, policies.names)),
             _ if Loops::decorates(*self) => policies.loops = Arc::new(Loops::new(*self, policies.loops)),
@@ -233,6 +238,18 @@ struct AdmitAll;
 impl TruncationGate for AdmitAll {
     fn end(&self, _: &StopReason, _: bool) -> TurnEnd {
         TurnEnd::Clean
+    }
+}
+
+struct Unshared(Arc<dyn ResultShaper>);
+
+impl ResultShaper for Unshared {
+    fn shape(&self, output: ToolOutput) -> String {
+        self.0.shape(output)
+    }
+
+    fn share(&self, _: usize) -> Arc<dyn ResultShaper> {
+        Arc::clone(&self.0)
     }
 }
 

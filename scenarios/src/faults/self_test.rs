@@ -1,4 +1,5 @@
-//! The self-test: every planted fault must turn its rule red, and every MUST rule needs such a fault.
+//! The self-test: every planted fault must turn its rule red, by the check or oracle and for the cause that it declares.
+//! Every MUST rule needs such a fault, and every oracle one that aims at it.
 //!
 //! Each fault is preceded by its control: the same cases without the fault must leave the rule unbroken, or else the red
 //! would prove nothing.
@@ -12,7 +13,7 @@ use crate::agent::command::CommandAgent;
 use crate::agent::in_process::{InProcess, Tier};
 use crate::case::{Case, CaseSet, Library};
 use crate::rule::{Level, RuleBook};
-use crate::run::{CaseResult, Runner, judge_set, judge_trace, run_bounded};
+use crate::run::{CaseResult, CheckResult, Runner, judge_set, judge_trace, run_bounded};
 use crate::source::Problems;
 use crate::verdict::Verdict;
 use std::collections::BTreeSet;
@@ -44,6 +45,11 @@ pub enum End {
         /// For this cause.
         cause: String,
     },
+    /// The rule turned red, but not by what the fault aims at, or not for its cause: what it aims at may be asleep.
+    Elsewhere {
+        /// Everything that turned red, as check or oracle and cause.
+        by: Vec<(String, String)>,
+    },
     /// The rule stayed as it was: the suite is blind to the fault.
     Survived,
     /// The try proves nothing, because of this.
@@ -57,6 +63,8 @@ pub struct Matrix {
     pub tried: Vec<Tried>,
     /// MUST rules that no fault turned red.
     pub blind: Vec<String>,
+    /// Oracles that no fault woke.
+    pub asleep: Vec<String>,
     /// Whether it was interrupted.
     pub interrupted: bool,
 }
@@ -64,7 +72,8 @@ pub struct Matrix {
 impl Matrix {
     /// Whether every fault was killed and every MUST rule is covered.
     pub fn is_good(&self) -> bool {
-        !self.interrupted && self.blind.is_empty() && self.tried.iter().all(|t| matches!(t.end, End::Killed { .. }))
+        let covered = self.blind.is_empty() && self.asleep.is_empty();
+        !self.interrupted && covered && self.tried.iter().all(|t| matches!(t.end, End::Killed { .. }))
     }
 
     /// How many faults were killed.
@@ -120,7 +129,21 @@ impl SelfTest<'_> {
             .filter(|booked| booked.rule.level == Level::Must && !red.contains(booked.rule.id.as_str()))
             .map(|booked| booked.rule.id.clone())
             .collect();
-        Ok(Matrix { blind, interrupted: self.cancel.is_cancelled(), tried })
+        let asleep = self.asleep(&tried);
+        Ok(Matrix { blind, asleep, interrupted: self.cancel.is_cancelled(), tried })
+    }
+
+    /// The oracles that no killed fault aims at: by their own name, or by a check that holds nothing else.
+    fn asleep(&self, tried: &[Tried]) -> Vec<String> {
+        let killed: Vec<&Fault> =
+            tried.iter().filter(|t| matches!(t.end, End::Killed { .. })).map(|t| &t.fault).collect();
+        let wakes = |fault: &Fault, oracle: &str| {
+            let checks = fault.cases.iter().filter_map(|id| self.library.case(id)).flat_map(|case| &case.checks);
+            let mut asks = checks.filter(|check| check.name == fault.by && check.expect.is_empty());
+            fault.by == oracle || asks.any(|check| check.oracle.as_deref() == Some(oracle))
+        };
+        let oracles = slot_oracles::ORACLES.iter().map(|oracle| oracle.id);
+        oracles.filter(|id| !killed.iter().any(|fault| wakes(fault, id))).map(str::to_owned).collect()
     }
 
     fn check_names(&self, faults: &[Fault]) -> Result<(), Problems> {
@@ -139,8 +162,10 @@ impl SelfTest<'_> {
         Problems::none_or(problems, ())
     }
 
+    /// Tries the fault in its cases, until one of them kills it.
     fn try_fault(&self, fault: &Fault) -> End {
         let mut last = End::Survived;
+        let mut elsewhere = None;
         for id in &fault.cases {
             let end = match fault.kind {
                 FaultKind::Trace(_) => self.try_trace(fault, id),
@@ -154,13 +179,14 @@ impl SelfTest<'_> {
                 },
             };
             // One that is killed ends it, unless each must be; one that is not ends it where each must be.
-            let goes_on = if fault.each { matches!(end, End::Killed { .. }) } else { end == End::Survived };
-            if !goes_on {
-                return end;
+            match (&end, fault.each) {
+                (End::Killed { .. }, true) | (End::Survived, false) => {}
+                (End::Elsewhere { .. }, false) => elsewhere = Some(end.clone()),
+                _ => return end,
             }
             last = end;
         }
-        last
+        elsewhere.unwrap_or(last)
     }
 
     /// Runs a case with a sound agent and with a broken one.
@@ -181,13 +207,11 @@ impl SelfTest<'_> {
                 Ok(results) => results,
                 Err(error) => return End::Void(error.to_string()),
             };
-            let red = red(&results, &fault.rule);
-            if is_control {
-                if let Some(problem) = control(&results, &fault.rule, red.as_ref()) {
-                    return End::Void(format!("without the fault, {problem}"));
-                }
-            } else if let Some(end) = red {
-                return end;
+            if !is_control {
+                return judged(&results, fault);
+            }
+            if let Some(problem) = control(&results, &fault.rule) {
+                return End::Void(format!("without the fault, {problem}"));
             }
         }
         End::Survived
@@ -212,14 +236,14 @@ impl SelfTest<'_> {
         let other = Some(&base.seen.trace);
         let rules: &RuleBook = &self.library.rules;
         let before = [judge_trace(rules, case, &run.seen, other)];
-        if let Some(problem) = control(&before, &fault.rule, red(&before, &fault.rule).as_ref()) {
+        if let Some(problem) = control(&before, &fault.rule) {
             return End::Void(format!("without the fault, {problem}"));
         }
         let mut seen = run.seen;
         if !mutation.apply(&mut seen.trace) {
             return End::Void(format!("the trace of {id} has nothing that {} could change", fault.kind.describe()));
         }
-        red(&[judge_trace(rules, case, &seen, other)], &fault.rule).unwrap_or(End::Survived)
+        judged(&[judge_trace(rules, case, &seen, other)], fault)
     }
 
     /// The case's set, with limits that a self-test can wait for. In virtual time no limit is waited for.
@@ -257,18 +281,32 @@ fn in_process(seam: impl Plant + 'static) -> InProcess {
     InProcess::with_plant(Tier::A, Arc::new(seam))
 }
 
-/// The first thing that turned the rule red.
-fn red(results: &[CaseResult], rule: &str) -> Option<End> {
-    results.iter().find_map(|result| {
-        let check = result.all().find(|check| check.rule == rule && check.outcome.verdict == Verdict::Fail)?;
-        Some(End::Killed { by: format!("{} {}", result.id, check.name), cause: check.outcome.cause.clone() })
-    })
+/// Everything that turned the rule red, with the case it did so in.
+fn red<'a>(results: &'a [CaseResult], rule: &str) -> Vec<(&'a str, &'a CheckResult)> {
+    let of = |result: &'a CaseResult| result.all().map(|check| (result.id.as_str(), check));
+    let reds = results.iter().flat_map(of);
+    reds.filter(|(_, check)| check.rule == rule && check.outcome.verdict == Verdict::Fail).collect()
+}
+
+/// What a run with the fault came to.
+fn judged(results: &[CaseResult], fault: &Fault) -> End {
+    let red = red(results, &fault.rule);
+    let meant = red.iter().find(|(_, check)| check.name == fault.by && check.outcome.cause == fault.cause);
+    match meant {
+        Some((case, check)) => {
+            End::Killed { by: format!("{case} {}", check.name), cause: check.outcome.cause.to_string() }
+        }
+        None if red.is_empty() => End::Survived,
+        None => End::Elsewhere {
+            by: red.iter().map(|(_, check)| (check.name.clone(), check.outcome.cause.to_string())).collect(),
+        },
+    }
 }
 
 /// Why a control proves nothing, if it does not. What the agent does not offer says nothing either way.
-fn control(results: &[CaseResult], rule: &str, red: Option<&End>) -> Option<String> {
-    if let Some(End::Killed { by, cause }) = red {
-        return Some(format!("the rule is broken already: {cause} in {by}"));
+fn control(results: &[CaseResult], rule: &str) -> Option<String> {
+    if let Some((case, check)) = red(results, rule).first() {
+        return Some(format!("the rule is broken already: {} in {case} {}", check.outcome.cause, check.name));
     }
     let checks = || results.iter().flat_map(CaseResult::all).filter(|check| check.rule == rule);
     let empty = |verdict: Verdict| !verdict.is_seen() && verdict != Verdict::NotApplicable;

@@ -1,9 +1,13 @@
 //! The census: which processes belong to a run, and are they gone.
 //!
 //! A process belongs to a run when its environment carries the run's marker. A descendant of ours also belongs when it
-//! is in the agent's process group or works in the run's folders, for a process may drop its environment. A process
-//! that does all three (new session, empty environment, another working folder) cannot be told from another run's and
-//! is not found. Where there is no `/proc`, nothing is.
+//! is in the agent's process group, works in the run's folders, or has the run's mark: a process may drop its environment,
+//! its session and its folder, but nobody sets the limit on file locks, which the kernel no longer heeds and every
+//! descendant inherits. It is set on agents that are commands.
+//!
+//! What commands of an agent in this process leave has no mark. A descendant of ours that belongs to no run, nor any
+//! process above it, and has left our session, is a stray: it is some run's, and the run that meets it first is told.
+//! That is exact where one run is made at a time. Where there is no `/proc`, nothing is found.
 
 use rustix::process::{Pid, Signal, WaitOptions};
 use slot_oracles::trace::Leftover;
@@ -11,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 /// A process that ends by itself this soon after its agent is no leftover: ten looks, 20 ms apart.
@@ -36,14 +41,21 @@ struct Inner {
     marker: String,
     assignment: Vec<u8>,
     root: PathBuf,
+    mark: u64,
     groups: Mutex<BTreeSet<u32>>,
+    /// Whether strays are this run's to answer for.
+    strays: AtomicBool,
 }
+
+/// Every run that there is.
+static KNOWN: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
 
 /// What `/proc/PID/stat` says of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     parent: u32,
     group: u32,
+    session: u32,
     ended: bool,
 }
 
@@ -51,7 +63,23 @@ impl Processes {
     /// The processes whose environment holds `variable=marker`, or that work below `root` (a canonical path).
     pub fn new(variable: &str, marker: String, root: PathBuf) -> Self {
         let assignment = format!("{variable}={marker}").into_bytes();
-        Processes(Arc::new(Inner { marker, assignment, root, groups: Mutex::default() }))
+        let mark = mark(&marker);
+        let strays = AtomicBool::new(false);
+        let inner = Arc::new(Inner { marker, assignment, root, mark, groups: Mutex::default(), strays });
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|run| run.strong_count() > 0);
+        known.push(Arc::downgrade(&inner));
+        Processes(inner)
+    }
+
+    /// The limit on file locks that marks every process of this run.
+    pub fn mark(&self) -> u64 {
+        self.0.mark
+    }
+
+    /// From now on this run answers for strays as well.
+    pub fn answer_for_strays(&self) {
+        self.0.strays.store(true, Ordering::Relaxed);
     }
 
     /// The marker.
@@ -120,15 +148,22 @@ impl Processes {
                 if stat.parent == own && groups.contains(&stat.group) && !groups.contains(pid) {
                     reap(*pid);
                 }
-            } else if *pid != own && self.owns(*pid, *stat, &groups, || descends(*pid, own, &all)) {
+            } else if *pid != own && self.owns(*pid, *stat, &groups, &all) {
                 alive.push(*pid);
             }
         }
         alive
     }
 
-    fn owns(&self, pid: u32, stat: Stat, groups: &BTreeSet<u32>, descends: impl FnOnce() -> bool) -> bool {
-        self.marked(pid) || (descends() && (groups.contains(&stat.group) || self.works_inside(pid)))
+    fn owns(&self, pid: u32, stat: Stat, groups: &BTreeSet<u32>, all: &BTreeMap<u32, Stat>) -> bool {
+        if self.marked(pid) {
+            return true;
+        }
+        let Some(line) = line_to(pid, std::process::id(), all) else { return false };
+        groups.contains(&stat.group)
+            || self.works_inside(pid)
+            || limit_on_locks(pid) == Some(self.0.mark)
+            || (self.0.strays.load(Ordering::Relaxed) && is_stray(&line, all))
     }
 
     fn marked(&self, pid: u32) -> bool {
@@ -151,11 +186,10 @@ impl Processes {
     fn kill(&self, pid: u32) {
         let Some(id) = raw(pid) else { return };
         let Ok(pinned) = rustix::process::pidfd_open(id, rustix::process::PidfdFlags::empty()) else { return };
-        let own = std::process::id();
         let groups = self.0.groups.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let all = processes();
         if let Some(stat) = all.get(&pid)
-            && self.owns(pid, *stat, &groups, || descends(pid, own, &all))
+            && self.owns(pid, *stat, &groups, &all)
         {
             let _ = rustix::process::pidfd_send_signal(&pinned, Signal::KILL);
         }
@@ -213,21 +247,58 @@ fn stat(text: &str) -> Option<Stat> {
     Some(Stat {
         parent: fields.next()?.parse().ok()?,
         group: fields.next()?.parse().ok()?,
+        session: fields.next()?.parse().ok()?,
         ended: matches!(state, "Z" | "X" | "x"),
     })
 }
 
-fn descends(pid: u32, from: u32, all: &BTreeMap<u32, Stat>) -> bool {
+/// The processes from `pid` up to the child of `top` that it descends from; `None` if it does not.
+fn line_to(pid: u32, top: u32, all: &BTreeMap<u32, Stat>) -> Option<Vec<u32>> {
+    let mut line = Vec::new();
     let mut at = pid;
     // Ids are read one after another while processes come and go, so that a circle is possible.
     for _ in 0..all.len() {
-        match all.get(&at) {
-            Some(stat) if stat.parent == from => return true,
-            Some(stat) => at = stat.parent,
-            None => return false,
+        let stat = all.get(&at)?;
+        line.push(at);
+        if stat.parent == top {
+            return Some(line);
         }
+        at = stat.parent;
     }
-    false
+    None
+}
+
+/// Whether a process with this line of parents belongs to no run, and is none of our own: those stay in our session.
+fn is_stray(line: &[u32], all: &BTreeMap<u32, Stat>) -> bool {
+    let own = rustix::process::getsid(None).map_or(0, |id| id.as_raw_nonzero().get().cast_unsigned());
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let runs: Vec<Processes> = known.iter().filter_map(Weak::upgrade).map(Processes).collect();
+    drop(known);
+    let of_a_run = |pid: u32| {
+        let group = all.get(&pid).map_or(0, |stat| stat.group);
+        let limit = limit_on_locks(pid);
+        runs.iter().any(|run| {
+            let tracked = run.0.groups.lock().unwrap_or_else(PoisonError::into_inner).contains(&group);
+            tracked || limit == Some(run.0.mark) || run.marked(pid) || run.works_inside(pid)
+        })
+    };
+    line.iter().all(|pid| all.get(pid).is_some_and(|stat| stat.session != own) && !of_a_run(*pid))
+}
+
+/// A number that a run's processes have as their limit, different for each marker as far as that goes.
+fn mark(marker: &str) -> u64 {
+    let hash = marker
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    // Neither few nor without end.
+    (hash >> 2) | (1 << 61)
+}
+
+/// The soft limit of a process on file locks.
+fn limit_on_locks(pid: u32) -> Option<u64> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max file locks"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
 }
 
 /// The command line of a process, arguments joined by blanks.
@@ -244,14 +315,15 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expect: Option<(u32, u32, bool)>) {
-        assert_eq!(stat(text), expect.map(|(parent, group, ended)| Stat { parent, group, ended }));
+    fn check(text: &str, expect: Option<(u32, u32, u32, bool)>) {
+        let stat_of = |(parent, group, session, ended)| Stat { parent, group, session, ended };
+        assert_eq!(stat(text), expect.map(stat_of));
     }
 
     #[test]
     fn a_stat_line_is_read_past_any_name() {
-        check("7 (sleep) S 3 5 5 0 -1 0", Some((3, 5, false)));
-        check("7 (a) Z 9 9 (b)) Z 3 5 5", Some((3, 5, true)));
+        check("7 (sleep) S 3 5 6 0 -1 0", Some((3, 5, 6, false)));
+        check("7 (a) Z 9 9 (b)) Z 3 5 6", Some((3, 5, 6, true)));
         check("7 (sleep) S 3", None);
         check("7 sleep S 3 5", None);
         check("", None);
@@ -259,11 +331,11 @@ mod tests {
 
     #[test]
     fn descent_is_followed_and_circles_end() {
-        let stat = |parent| Stat { parent, group: 0, ended: false };
+        let stat = |parent| Stat { parent, group: 0, session: 0, ended: false };
         let all = [(2, stat(1)), (3, stat(2)), (4, stat(5)), (5, stat(4))].into();
-        assert!(descends(3, 1, &all));
-        assert!(!descends(4, 1, &all));
-        assert!(!descends(9, 1, &all));
+        assert_eq!(line_to(3, 1, &all), Some(vec![3, 2]));
+        assert_eq!(line_to(4, 1, &all), None);
+        assert_eq!(line_to(9, 1, &all), None);
     }
 
     #[test]

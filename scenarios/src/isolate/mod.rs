@@ -11,7 +11,10 @@ mod netlink;
 #[cfg(target_os = "linux")]
 mod network;
 
+use rustix::process::{Resource, Rlimit};
 use std::fmt;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
 /// How the process is kept from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,4 +102,22 @@ pub fn enter() -> Result<Isolation, IsolationError> {
 pub fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Gives a command a session of its own, so that it has no terminal. With a `mark`, also the limit by which the census
+/// knows whatever descends from it ([`census`]).
+#[expect(unsafe_code, reason = "what happens between fork and exec can be said in no other way")]
+pub fn set_apart(command: &mut Command, mark: Option<u64>) {
+    let apart = move || {
+        rustix::process::setsid()?;
+        if let Some(mark) = mark {
+            // The hard limit may not be raised, and where it is low already there is no mark.
+            let limits = Rlimit { current: Some(mark), maximum: rustix::process::getrlimit(Resource::Locks).maximum };
+            let _ = rustix::process::setrlimit(Resource::Locks, limits);
+        }
+        Ok(())
+    };
+    // SAFETY: the closure runs in the forked child of a process with threads, where only what is safe in a signal handler
+    // may be done. It makes three system calls, and neither allocates, locks nor panics.
+    unsafe { command.pre_exec(apart) };
 }

@@ -186,9 +186,9 @@ fn changes(prefix: &str, tree: &TreeChange) -> Vec<String> {
 
 fn describe(node: &Node) -> String {
     match node {
-        Node::File { text } => quoted(text),
+        Node::File { text, .. } => quoted(text),
         Node::Blob { len, .. } => format!("{len} bytes"),
-        Node::Dir => "folder".to_owned(),
+        Node::Dir { .. } => "folder".to_owned(),
         Node::Link { target } => format!("-> {target}"),
         Node::Special => "special file".to_owned(),
     }

@@ -19,6 +19,9 @@ use thiserror::Error;
 /// How often a waiting caller looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// How the names of files begin that hold the session of a command.
+const SESSION: &str = "session-";
+
 /// Why a run gave nothing to judge. Never the agent's fault.
 #[derive(Debug, Error)]
 pub enum HarnessError {
@@ -85,7 +88,10 @@ impl Run {
 /// # Errors
 /// When the harness fails, or is interrupted.
 pub fn run_bounded(runner: &Runner, case: &Case) -> Result<Run, HarnessError> {
-    let world = Arc::new(World::build(&case.world)?);
+    let world = Arc::new(World::build(&case.world)?.with_state(runner.agent.state()));
+    if case.starts_processes() {
+        world.processes().answer_for_strays();
+    }
     let before = snapshot(&world);
     let folder = |path: &Path| Some(path.display().to_string());
     let folders =
@@ -204,6 +210,7 @@ impl Inside {
             mode: case.mode,
             answers: &case.answers,
             world: &self.world,
+            env: &case.world.env,
             tools: &case.world.tools,
             mock: &self.mock,
             dialect: self.runner.dialect_of(case).unwrap_or(&self.runner.dialect),
@@ -240,6 +247,7 @@ fn lower(case: &Case, ended: Ended, before: Trees, world: Arc<World>, mock: &Moc
     mock.fill(&mut trace.wire);
     trace.wire.requests.iter_mut().for_each(|request| neutralise(request, &world));
     trace.wire.workspace = TreeChange { before: before.0, after: after.0 };
+    trace.wire.workspace.after.iter_mut().for_each(|(path, node)| name_session(path, node, ended.run.session));
     trace.wire.outside = TreeChange { before: before.1, after: after.1 };
     trace.wire.canaries.clone_from(&case.world.canaries);
     trace.wire.leftover = ended.leftover;
@@ -254,6 +262,15 @@ fn lower(case: &Case, ended: Ended, before: Trees, world: Arc<World>, mock: &Moc
         lost_cuts: report.lost_cuts,
     };
     Run { seen, journal: mock.journal(), stderr: ended.run.stderr, standing: Standing { world, left_behind } }
+}
+
+/// In a file `session-<call id>`, into which a command wrote the number of its session, says whose that is: numbers differ
+/// from run to run, and mean nothing to whoever does not know the agent's.
+fn name_session(path: &str, node: &mut Node, agent: Option<u32>) {
+    let (Some(agent), true, Node::File { text, .. }) = (agent, path.starts_with(SESSION), node) else { return };
+    if let Ok(session) = text.trim().parse::<u32>() {
+        *text = if session == agent { "the agent's" } else { "its own" }.to_owned();
+    }
 }
 
 /// Gives what every run advertises the names of this run's folders, for oracles that compare it between runs. The

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
 
 /// Entries of one tree beyond which nothing is recorded.
 pub(super) const MAX_ENTRIES: usize = 10_000;
@@ -21,12 +21,19 @@ pub(super) const OVERFLOW: &str = "(more than 10000 entries)";
 
 /// A tree being recorded.
 #[derive(Default)]
-pub(super) struct Snapshot {
+pub(super) struct Snapshot<'a> {
     nodes: BTreeMap<String, Node>,
     bytes: u64,
+    /// Tells by its key what is left out, with everything below it.
+    left_out: Option<&'a dyn Fn(&str) -> bool>,
 }
 
-impl Snapshot {
+impl<'a> Snapshot<'a> {
+    /// A snapshot without what `left_out` says.
+    pub(super) fn without(left_out: &'a dyn Fn(&str) -> bool) -> Self {
+        Snapshot { left_out: Some(left_out), ..Snapshot::default() }
+    }
+
     /// Everything that was recorded.
     pub(super) fn into_nodes(self) -> BTreeMap<String, Node> {
         self.nodes
@@ -42,10 +49,13 @@ impl Snapshot {
             names.sort();
             for name in names {
                 let (path, key) = (folder.join(&name), format!("{prefix}{}", printable(&name)));
+                if self.left_out.is_some_and(|left_out| left_out(&key)) {
+                    continue;
+                }
                 if !self.entry(&path, &key) {
                     return;
                 }
-                if self.nodes.get(&key) == Some(&Node::Dir) {
+                if matches!(self.nodes.get(&key), Some(Node::Dir { .. })) {
                     pending.push((path, format!("{key}/")));
                 }
             }
@@ -66,22 +76,22 @@ impl Snapshot {
 
     fn node(&mut self, path: &Path) -> Option<Node> {
         let meta = std::fs::symlink_metadata(path).ok()?;
-        let kind = meta.file_type();
+        let (kind, mode) = (meta.file_type(), meta.mode() & 0o7777);
         Some(if kind.is_symlink() {
             let target =
                 std::fs::read_link(path).map_or_else(|_| String::new(), |target| printable(target.as_os_str()));
             Node::Link { target }
         } else if kind.is_dir() {
-            Node::Dir
+            Node::Dir { mode }
         } else if kind.is_file() {
-            self.file(path, meta.len())
+            self.file(path, meta.len(), mode)
         } else {
             Node::Special
         })
     }
 
-    fn file(&mut self, path: &Path, len: u64) -> Node {
-        let unread = Node::Blob { len, hash: 0 };
+    fn file(&mut self, path: &Path, len: u64, mode: u32) -> Node {
+        let unread = Node::Blob { len, hash: 0, mode };
         if self.bytes.saturating_add(len) > MAX_BYTES {
             return unread;
         }
@@ -100,24 +110,10 @@ impl Snapshot {
         self.bytes += content.len() as u64;
         let (len, hash) = (content.len() as u64, fnv1a(&content));
         match String::from_utf8(content) {
-            Ok(text) if len <= MAX_TEXT => Node::File { text },
-            _ => Node::Blob { len, hash },
+            Ok(text) if len <= MAX_TEXT => Node::File { text, mode },
+            _ => Node::Blob { len, hash, mode },
         }
     }
-}
-
-/// The path below `root`, unless a part of the way is not a real folder: then what lies there is not `root`'s.
-pub(super) fn below(root: &Path, relative: &str) -> Option<PathBuf> {
-    let mut path = root.to_owned();
-    let (parents, name) = relative.rsplit_once('/').unwrap_or(("", relative));
-    for part in parents.split('/').filter(|part| !part.is_empty()) {
-        path.push(part);
-        if !std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir()) {
-            return None;
-        }
-    }
-    path.push(name);
-    Some(path)
 }
 
 /// A file name as text: bytes that are no UTF-8 are written as `\xNN`, so that two names never become one.
@@ -145,7 +141,10 @@ mod tests {
     fn nodes(folder: &Path) -> BTreeMap<String, Node> {
         let mut snapshot = Snapshot::default();
         snapshot.tree(folder, "");
-        snapshot.into_nodes()
+        let mut nodes = snapshot.into_nodes();
+        // What these depend on is looked at in a test of its own.
+        nodes.values_mut().filter_map(Node::mode_mut).for_each(|mode| *mode = 0);
+        nodes
     }
 
     #[track_caller]
@@ -170,8 +169,8 @@ mod tests {
                 std::os::unix::fs::symlink("d", root.join("into")).unwrap();
             },
             &[
-                ("d", Node::Dir),
-                ("d/a", Node::File { text: "hello".into() }),
+                ("d", Node::Dir { mode: 0 }),
+                ("d/a", Node::text("hello")),
                 ("dangling", link("nowhere")),
                 ("into", link("d")),
             ],
@@ -187,9 +186,9 @@ mod tests {
                 std::fs::write(root.join("longest text"), "x".repeat(64 * 1024)).unwrap();
             },
             &[
-                ("raw", Node::Blob { len: 1, hash: 0xaf64_724c_8602_eb6e }),
-                ("long", Node::Blob { len: 65537, hash: fnv1a("x".repeat(65537).as_bytes()) }),
-                ("longest text", Node::File { text: "x".repeat(64 * 1024) }),
+                ("raw", Node::Blob { len: 1, hash: 0xaf64_724c_8602_eb6e, mode: 0 }),
+                ("long", Node::Blob { len: 65537, hash: fnv1a("x".repeat(65537).as_bytes()), mode: 0 }),
+                ("longest text", Node::text("x".repeat(64 * 1024))),
             ],
         );
     }
@@ -210,7 +209,7 @@ mod tests {
     fn a_name_that_is_no_text_keeps_its_bytes() {
         check(
             |root| std::fs::write(root.join(OsStr::from_bytes(b"a\xff\xfe")), "").unwrap(),
-            &[("a\\xff\\xfe", Node::File { text: String::new() })],
+            &[("a\\xff\\xfe", Node::text(""))],
         );
     }
 
@@ -230,16 +229,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let sparse = std::fs::File::create(folder.path().join("big")).unwrap();
         sparse.set_len(MAX_BYTES + 1).unwrap();
-        assert_eq!(nodes(folder.path())["big"], Node::Blob { len: MAX_BYTES + 1, hash: 0 });
+        assert_eq!(nodes(folder.path())["big"], Node::Blob { len: MAX_BYTES + 1, hash: 0, mode: 0 });
     }
 
     #[test]
-    fn a_path_through_a_link_is_not_below() {
+    fn permissions_are_recorded_and_what_is_left_out_is_not() {
+        use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("real")).unwrap();
-        std::os::unix::fs::symlink("real", folder.path().join("link")).unwrap();
-        assert!(below(folder.path(), "real/a").is_some());
-        assert!(below(folder.path(), "link/a").is_none());
-        assert!(below(folder.path(), "none/a").is_none());
+        std::fs::create_dir_all(folder.path().join("cache/deep")).unwrap();
+        std::fs::write(folder.path().join("tool"), "x").unwrap();
+        std::fs::set_permissions(folder.path().join("tool"), std::fs::Permissions::from_mode(0o4755)).unwrap();
+        let left_out = |key: &str| key == "p/cache";
+        let mut snapshot = Snapshot::without(&left_out);
+        snapshot.tree(folder.path(), "p/");
+        let expect = [("p/tool".to_owned(), Node::File { text: "x".into(), mode: 0o4755 })].into();
+        assert_eq!(snapshot.into_nodes(), expect);
     }
 }

@@ -23,6 +23,9 @@ pub struct WorldSpec {
     /// Symbolic links of the workspace, path to target.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, String>,
+    /// Variables of the environment that the agent is started in.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
     /// Strings planted outside the workspace that may appear in no tool result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub canaries: Vec<String>,
@@ -71,7 +74,7 @@ fn any_object() -> Value {
 }
 
 /// What a tool of a case does when it is called, or asked for its metadata. As text: `echo`, `touch:FILE`, `fail`,
-/// `panic`, `panic-in-schema`, `panic-in-description`, `hang`, `invalid:MESSAGE`, `meet:N`, `alone`.
+/// `panic`, `panic-in-schema`, `panic-in-description`, `hang`, `invalid:MESSAGE`, `meet:N`, `finish:FILE`, `alone`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum Behaviour {
@@ -93,6 +96,8 @@ pub enum Behaviour {
     Invalid(String),
     /// Ends only when so many calls are in it at once, and in reverse order: the last to come is the first to go.
     Meet(usize),
+    /// Must finish whatever happens: waits until the call is cancelled, and then creates this file of the workspace.
+    Finish(String),
     /// Stays for a while, and fails if any other call of the case's tools was there at the same time.
     Alone,
 }
@@ -103,6 +108,9 @@ impl TryFrom<String> for Behaviour {
     fn try_from(text: String) -> Result<Self, String> {
         if let Some(file) = text.strip_prefix("touch:") {
             return super::relative(file).map(|_| Behaviour::Touch(file.to_owned()));
+        }
+        if let Some(file) = text.strip_prefix("finish:") {
+            return super::relative(file).map(|_| Behaviour::Finish(file.to_owned()));
         }
         if let Some(message) = text.strip_prefix("invalid:") {
             return Ok(Behaviour::Invalid(message.to_owned()));
@@ -123,7 +131,7 @@ impl TryFrom<String> for Behaviour {
             "hang" => Ok(Behaviour::Hang),
             _ => Err(format!(
                 "unknown behaviour `{text}`, expected `echo`, `touch:FILE`, `fail`, `panic`, `panic-in-schema`, \
-                 `panic-in-description`, `hang`, `invalid:MESSAGE`, `meet:N` or `alone`"
+                 `panic-in-description`, `hang`, `invalid:MESSAGE`, `meet:N`, `finish:FILE` or `alone`"
             )),
         }
     }
@@ -142,6 +150,7 @@ impl From<Behaviour> for String {
             Behaviour::Invalid(message) => format!("invalid:{message}"),
             Behaviour::Meet(count) => format!("meet:{count}"),
             Behaviour::Alone => "alone".into(),
+            Behaviour::Finish(file) => format!("finish:{file}"),
         }
     }
 }
@@ -197,6 +206,7 @@ mod tests {
             "hang",
             "invalid:x",
             "meet:2",
+            "finish:a/b",
             "alone",
         ] {
             let behaviour = Behaviour::try_from(text.to_owned()).unwrap();
@@ -210,7 +220,7 @@ mod tests {
             "[[tool]]\nname = 'x'\nbehaviour = 'ecko'",
             Err(
                 "case:3:13: unknown behaviour `ecko`, expected `echo`, `touch:FILE`, `fail`, `panic`, `panic-in-schema`, \
-                 `panic-in-description`, `hang`, `invalid:MESSAGE`, `meet:N` or `alone` in tool[0].behaviour",
+                 `panic-in-description`, `hang`, `invalid:MESSAGE`, `meet:N`, `finish:FILE` or `alone` in tool[0].behaviour",
             ),
         );
         check(

@@ -27,47 +27,91 @@ fn what_a_case_plants_is_there() {
     let world = world();
     let workspace = world.workspace().display().to_string();
     let outside = world.outside().display().to_string();
+    let mode = |mut node: Node| {
+        node.mode_mut().into_iter().for_each(|mode| *mode = 0);
+        node
+    };
+    let bare = |tree: BTreeMap<String, Node>| tree.into_iter().map(|(key, node)| (key, mode(node))).collect();
+    let bare: &dyn Fn(BTreeMap<String, Node>) -> BTreeMap<String, Node> = &bare;
     let expect = [
-        ("a.txt", Node::File { text: format!("in {workspace}") }),
-        ("d", Node::Dir),
-        ("d/b.txt", Node::File { text: "b".into() }),
-        ("empty", Node::Dir),
+        ("a.txt", Node::text(format!("in {workspace}"))),
+        ("d", Node::Dir { mode: 0 }),
+        ("d/b.txt", Node::text("b")),
+        ("empty", Node::Dir { mode: 0 }),
         ("out", Node::Link { target: format!("{outside}/secret.txt") }),
-        ("sub", Node::Dir),
+        ("sub", Node::Dir { mode: 0 }),
         ("sub/back", Node::Link { target: "../a.txt".into() }),
     ];
-    assert_eq!(world.snapshot_workspace(), expect.map(|(key, node)| (key.to_owned(), node)).into());
+    assert_eq!(bare(world.snapshot_workspace()), expect.map(|(key, node)| (key.to_owned(), node)).into());
     let expect = [
-        ("home/notes/mine", Node::File { text: "x".into() }),
-        ("outside/secret.txt", Node::File { text: "CANARY".into() }),
+        ("home", Node::Dir { mode: 0 }),
+        ("home/notes", Node::Dir { mode: 0 }),
+        ("home/notes/mine", Node::text("x")),
+        ("outside", Node::Dir { mode: 0 }),
+        ("outside/secret.txt", Node::text("CANARY")),
     ];
-    assert_eq!(world.snapshot_outside(), expect.map(|(key, node)| (key.to_owned(), node)).into());
+    assert_eq!(bare(world.snapshot_outside()), expect.map(|(key, node)| (key.to_owned(), node)).into());
     assert_eq!(std::fs::read_to_string(world.workspace().join("out")).unwrap(), "CANARY");
 }
 
-#[test]
-fn settings_and_caches_in_home_are_no_facts() {
-    let world = world();
+/// What of the paths that are made below the run's folder is a fact, where the agent's state is `state`.
+#[track_caller]
+fn check_facts(state: &[&str], made: &[&str], expect: &[&str]) {
+    let world = world().with_state(state.iter().map(|place| (*place).to_owned()).collect());
     let before = world.snapshot_outside();
-    std::fs::create_dir_all(world.home().join(".config/agent")).unwrap();
-    std::fs::write(world.home().join(".config/agent/settings.json"), "{}").unwrap();
-    std::fs::write(world.tmp().join("scratch"), "").unwrap();
-    assert_eq!(world.snapshot_outside(), before);
+    for path in made {
+        write_new(&world.root.join(path), "x").unwrap();
+    }
+    let after = world.snapshot_outside();
+    let new: Vec<_> = after.keys().filter(|key| !before.contains_key(*key)).collect();
+    assert_eq!(new, expect);
 }
 
 #[test]
-fn dangerous_places_and_planted_files_in_home_are_facts() {
+fn the_agents_own_state_and_temporary_files_are_no_facts() {
+    let state = [".agent/", ".config/agent/", ".agent.json"];
+    check_facts(
+        &state,
+        &["home/.agent/a/b", "home/.config/agent/settings.json", "home/.agent.json", "tmp/scratch"],
+        &[],
+    );
+}
+
+#[test]
+fn every_other_place_in_and_beside_home_is_a_fact() {
+    for (made, expect) in [
+        ("evil", &["evil"][..]),
+        ("workspace2", &["workspace2"]),
+        ("outside/new", &["outside/new"]),
+        ("home/.inputrc", &["home/.inputrc"]),
+        ("home/.local/bin/x", &["home/.local", "home/.local/bin", "home/.local/bin/x"]),
+        ("home/.aws/credentials", &["home/.aws", "home/.aws/credentials"]),
+        ("home/.agent2", &["home/.agent2"]),
+        ("home/.config/other", &["home/.config/other"]),
+    ] {
+        check_facts(&[".agent/", ".config/agent/"], &[made], expect);
+    }
+}
+
+#[test]
+fn dangerous_places_are_facts_in_an_agents_state_as_well() {
+    check_facts(&[".config/"], &["home/.config/x", "home/.config/git/config"], &["home/.config/git/config"]);
+    check_facts(
+        &[".bashrc", ".ssh/"],
+        &["home/.bashrc", "home/.ssh/authorized_keys"],
+        &["home/.bashrc", "home/.ssh", "home/.ssh/authorized_keys"],
+    );
+}
+
+#[test]
+fn what_vanishes_and_what_changes_its_permissions_is_a_fact() {
     let world = world();
     let before = world.snapshot_outside();
-    std::fs::create_dir(world.home().join(".ssh")).unwrap();
-    std::fs::write(world.home().join(".ssh/authorized_keys"), "key").unwrap();
-    std::fs::write(world.home().join(".bashrc"), "evil").unwrap();
+    std::fs::set_permissions(world.outside().join("secret.txt"), std::os::unix::fs::PermissionsExt::from_mode(0o4777))
+        .unwrap();
     std::fs::remove_file(world.home().join("notes/mine")).unwrap();
     let after = world.snapshot_outside();
-    let new: Vec<_> = after.keys().filter(|key| !before.contains_key(*key)).collect();
-    let gone: Vec<_> = before.keys().filter(|key| !after.contains_key(*key)).collect();
-    assert_eq!(new, ["home/.bashrc", "home/.ssh", "home/.ssh/authorized_keys"]);
-    assert_eq!(gone, ["home/notes/mine"]);
+    assert!(after["outside/secret.txt"] != before["outside/secret.txt"] && !after.contains_key("home/notes/mine"));
 }
 
 #[test]
@@ -79,6 +123,7 @@ fn a_home_folder_turned_into_a_link_is_seen_and_not_followed() {
     std::os::unix::fs::symlink(world.outside(), world.home().join(".ssh")).unwrap();
     let after = world.snapshot_outside();
     assert_eq!(after.get("home/notes/mine"), None);
+    assert_eq!(after.get("home/notes"), Some(&Node::Link { target: world.outside().display().to_string() }));
     assert_eq!(after.get("home/.ssh"), Some(&Node::Link { target: world.outside().display().to_string() }));
     assert_eq!(after.get("home/.ssh/mine"), None);
 }
@@ -172,7 +217,7 @@ fn both_spellings_of_a_folder_are_neutral() {
 
 #[test]
 fn markers_are_unique() {
-    let markers: BTreeSet<_> = (0..100).map(|_| unique()).collect();
+    let markers: std::collections::BTreeSet<_> = (0..100).map(|_| unique()).collect();
     assert_eq!(markers.len(), 100);
     assert!(markers.iter().all(|marker| marker.len() == 32));
 }

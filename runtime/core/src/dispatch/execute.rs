@@ -12,7 +12,7 @@ use super::plan::{Loaded, Planned};
 use super::policy::{Attempt, LoopAdvice, LoopTurn, Policies};
 use crate::approval::{ApprovalDecision, ApprovalQuestion, Decider, approved, denied};
 use crate::contract::{
-    ApprovalRequirement, Capability, InterruptBehaviour, RunContext, ToolDispatcher, ToolError, ToolOutput,
+    ApprovalRequirement, CallTools, Capability, InterruptBehaviour, RunContext, ToolDispatcher, ToolError, ToolOutput,
 };
 use crate::event::{EventKind, EventLog, Mark};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
@@ -20,8 +20,12 @@ use slot_wire::names::quoted;
 use std::{
     panic::AssertUnwindSafe,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 use tokio_util::sync::CancellationToken;
+
+/// How long the calls that a cancelled call has made may take to end.
+const INNER_GRACE: Duration = Duration::from_secs(10);
 
 /// What execution needs. Clones share it.
 #[derive(Clone)]
@@ -253,17 +257,25 @@ impl Executor {
         let cancel = self.cancel.child_token();
         // Whatever the run handed on of its context can make no call once it has ended.
         let _ended = cancel.clone().drop_guard();
-        let inner = Nested::new(self, call.raw(), share, cancel.clone());
-        let context = RunContext::new(call.raw().id(), cancel).with_tools(Arc::new(inner));
+        let inner = Arc::new(Nested::new(self, call.raw(), share, cancel.clone()));
+        let tools = Arc::clone(&inner) as Arc<dyn CallTools>;
+        let context = RunContext::new(call.raw().id(), cancel).with_tools(tools);
         let work = AssertUnwindSafe(async { self.dispatcher.run(call, &context).await }).catch_unwind();
         let outcome = match call.tool().interrupt {
             InterruptBehaviour::Finish => Some(work.await),
-            InterruptBehaviour::Cancel => tokio::select! {
-                biased;
-                outcome = work => Some(outcome),
-                // The tool's future is dropped here; what it started ends with it.
-                () = self.cancel.cancelled() => None,
-            },
+            InterruptBehaviour::Cancel => {
+                let mut work = std::pin::pin!(work);
+                tokio::select! {
+                    biased;
+                    outcome = &mut work => Some(outcome),
+                    // Calls that it made see the same cancellation, and one of them may have to finish.
+                    () = self.cancel.cancelled() => match inner.is_busy() {
+                        true => tokio::time::timeout(INNER_GRACE, work).await.ok(),
+                        // The tool's future is dropped here; what it started ends with it.
+                        false => None,
+                    },
+                }
+            }
         };
         match outcome {
             None | Some(Ok(Err(ToolError::Cancelled))) => Outcome::cancelled(),

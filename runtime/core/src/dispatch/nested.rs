@@ -2,15 +2,19 @@
 //!
 //! An inner call is a call like any other: it passes every stage and is governed as what it is, whoever makes it. It skips
 //! the gate, which its outer call holds. If the outer call shares the gate, only calls that may share it are let in.
+//!
+//! Every inner call comes to its end in the log: those that are open when whoever waits for them is dropped are settled as
+//! abandoned.
 
 use super::batch::{Batch, partition};
 use super::call::{Raw, Refusal, Stage};
-use super::execute::{Executor, Passage};
+use super::execute::{Executor, Passage, abandoned};
 use super::plan::{Planned, Planner};
 use super::policy::Attempt;
 use crate::contract::{BoxFuture, CallTools, InnerCall, InnerResult, InvokedBy, ToolError, ToolInvocation};
-use crate::event::{EventKind, Lane, Mark};
+use crate::event::{EventKind, EventLog, Lane, Mark};
 use slot_wire::{RawCall, StopReason};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -38,6 +42,36 @@ pub struct Nested {
     made: AtomicUsize,
     /// Held while calls are settled.
     one: Mutex<()>,
+    /// How many calls are taken in and not settled.
+    open: AtomicUsize,
+}
+
+/// The calls that one waiter waits for, in order, without those that are settled.
+struct Open<'a> {
+    calls: VecDeque<Raw>,
+    count: &'a AtomicUsize,
+    log: &'a EventLog,
+}
+
+impl<'a> Open<'a> {
+    fn new(calls: VecDeque<Raw>, nested: &'a Nested) -> Self {
+        nested.open.fetch_add(calls.len(), Ordering::Relaxed);
+        Open { calls, count: &nested.open, log: &nested.executor.log }
+    }
+
+    fn settled(&mut self, count: usize) {
+        let count = self.calls.drain(..count.min(self.calls.len())).count();
+        self.count.fetch_sub(count, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.count.fetch_sub(self.calls.len(), Ordering::Relaxed);
+        for call in &self.calls {
+            abandoned(call, self.log);
+        }
+    }
 }
 
 impl Nested {
@@ -45,7 +79,13 @@ impl Nested {
     pub fn new(executor: &Executor, outer: &Raw, share: Share, cancel: CancellationToken) -> Self {
         let allowed = matches!(executor.gate, Passage::Take(_));
         let executor = Executor { gate: Passage::Inside, cancel, ..executor.clone() };
-        Nested { executor, outer: outer.clone(), share, allowed, made: AtomicUsize::new(0), one: Mutex::new(()) }
+        let (made, open) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Nested { executor, outer: outer.clone(), share, allowed, made, one: Mutex::new(()), open }
+    }
+
+    /// Whether calls are open: whoever ends the outer call gives them time to end.
+    pub fn is_busy(&self) -> bool {
+        self.open.load(Ordering::Relaxed) > 0
     }
 
     async fn settle(&self, calls: Vec<InnerCall>) -> Vec<InnerResult> {
@@ -74,13 +114,19 @@ impl Nested {
             torn: false,
             loaded: &self.executor.loaded,
         };
-        let planned = planner.plan(calls.into_iter().enumerate().map(|(n, call)| self.raw(first + n, call)));
+        // They go back as one result, so that each has its share of what one may hold.
+        let mut executor = self.executor.clone();
+        executor.policies.results = executor.policies.results.share(calls.len());
+        let raws: Vec<Raw> = calls.into_iter().enumerate().map(|(n, call)| self.raw(first + n, call)).collect();
+        let mut open = Open::new(raws.iter().cloned().collect(), self);
+        let planned = planner.plan(raws);
         let mut results = Vec::new();
         let mut before: Vec<Mark> = Vec::new();
         for batch in partition(planned) {
             let batch = self.admit(batch);
             let lanes: Vec<Lane> = lanes(&batch);
-            for settled in self.executor.settle(batch, &before).await {
+            for settled in executor.settle(batch, &before).await {
+                open.settled(1);
                 results.push(InnerResult { content: settled.content().to_owned(), is_error: settled.is_error() });
             }
             before = lanes.iter().filter_map(|lane| self.executor.log.last(lane)).collect();

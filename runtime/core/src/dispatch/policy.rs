@@ -240,36 +240,69 @@ pub enum LoopAdvice {
 pub trait ResultShaper: Send + Sync {
     /// The text the model reads.
     fn shape(&self, output: ToolOutput) -> String;
+
+    /// The shaper of each of `count` results that go back together, as the result of the call that made them.
+    fn share(&self, count: usize) -> Arc<dyn ResultShaper>;
 }
 
 /// Cuts a result at a number of bytes, on a character boundary, and says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CappedResults {
     /// The most bytes of content that go back. Default 100 KiB.
     pub max_bytes: usize,
+    /// Whether a character counts as many bytes as it has within a JSON text: so is it passed on by a tool that calls
+    /// tools.
+    pub as_json: bool,
 }
 
 impl Default for CappedResults {
     fn default() -> Self {
-        CappedResults { max_bytes: 102_400 }
+        CappedResults { max_bytes: 102_400, as_json: false }
+    }
+}
+
+impl CappedResults {
+    /// What is left to a tool that calls tools for its own words: a part of the whole, and something for each result.
+    const OWN_PART: usize = 8;
+    const EACH: usize = 256;
+
+    fn cost(self, c: char) -> usize {
+        match c {
+            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' if self.as_json => 2,
+            '\0'..='\u{1f}' if self.as_json => 6,
+            c => c.len_utf8(),
+        }
+    }
+
+    /// Where the content must end.
+    fn end(self, content: &str) -> usize {
+        let mut spent = 0;
+        let past = content.char_indices().find(|(_, c)| {
+            spent += self.cost(*c);
+            spent > self.max_bytes
+        });
+        past.map_or(content.len(), |(at, _)| at)
     }
 }
 
 impl ResultShaper for CappedResults {
     fn shape(&self, output: ToolOutput) -> String {
         let mut content = output.content;
-        if content.len() <= self.max_bytes {
+        let (total, end) = (content.len(), self.end(&content));
+        if end == total {
             return content;
-        }
-        let total = content.len();
-        let mut end = self.max_bytes;
-        while !content.is_char_boundary(end) {
-            end -= 1;
         }
         content.truncate(end);
         content.push_str(&format!(
             "\n\n[Output truncated: the first {end} of {total} bytes are shown. Ask for a narrower range to see the rest.]"
         ));
         content
+    }
+
+    fn share(&self, count: usize) -> Arc<dyn ResultShaper> {
+        let whole = self.max_bytes - self.max_bytes / Self::OWN_PART;
+        let max_bytes = (whole / count.max(1)).saturating_sub(Self::EACH);
+        Arc::new(CappedResults { max_bytes, as_json: true })
     }
 }
 
@@ -279,9 +312,23 @@ mod tests {
 
     #[test]
     fn a_result_is_cut_on_a_character_boundary_and_says_so() {
-        let shaper = CappedResults { max_bytes: 4 };
+        let shaper = CappedResults { max_bytes: 4, as_json: false };
         assert_eq!(shaper.shape(ToolOutput::ok("abcd")), "abcd");
         let cut = shaper.shape(ToolOutput::ok("abcéf"));
         assert!(cut.starts_with("abc\n\n[Output truncated: the first 3 of 6 bytes"), "{cut}");
+    }
+
+    #[test]
+    fn shares_of_a_whole_fit_into_it_as_json() {
+        let shaper = CappedResults::default();
+        for count in [1, 2, 16, 64] {
+            for piece in ["x", "\"", "\n", "\u{1}", "é"] {
+                let share = shaper.share(count).shape(ToolOutput::ok(piece.repeat(200_000)));
+                assert!(share.contains("[Output truncated: the first "), "{count} {piece:?}");
+                let all = serde_json::json!({ "results": vec![share; count] }).to_string();
+                assert!(all.len() <= shaper.max_bytes, "{count} {piece:?}: {}", all.len());
+            }
+        }
+        assert_eq!(shaper.share(16).shape(ToolOutput::ok("short")), "short");
     }
 }

@@ -5,12 +5,14 @@
 
 mod capture;
 mod process;
+mod tree;
 
 use crate::{
     input::{fault, invalid, optional_count, optional_text, text},
+    secrets::is_secret,
     work::{blocking, refused},
 };
-use process::{Ended, Leash, supervise};
+use process::{Ended, Leash, Status, shell, supervise};
 use serde_json::{Value, json};
 use slot_runtime::{
     boundary::{FileBoundary, OpenDir},
@@ -19,13 +21,7 @@ use slot_runtime::{
         ValidationFault,
     },
 };
-use std::{
-    ffi::{OsStr, OsString},
-    os::unix::process::ExitStatusExt,
-    process::{Command, ExitStatus},
-    sync::Arc,
-    time::Duration,
-};
+use std::{ffi::OsString, process::Command, sync::Arc, time::Duration};
 
 /// How long a command may take when nothing else is asked for.
 pub const DEFAULT_TIMEOUT_MS: u64 = 120_000;
@@ -53,18 +49,21 @@ pub struct ExecShell {
 }
 
 impl ExecShell {
-    /// The tool, starting commands in folders behind `boundary`. Commands get the variables of this process that are not
-    /// named like secrets, and then `variables`, whatever their names: those are the host's own choice.
+    /// The tool, starting commands in folders behind `boundary`. Commands get the variables of this process that are no
+    /// secrets ([`crate::secrets`]), and then `variables`, whatever they are: those are the host's own choice. They can
+    /// still read the environment that this process was started with; a host that holds secrets there starts itself anew
+    /// without them, as `slot` does.
     pub fn new(boundary: Arc<dyn FileBoundary>, variables: Vec<(String, String)>) -> Self {
         Self::inheriting(boundary, std::env::vars_os(), variables)
     }
 
-    fn inheriting(
+    /// The tool, with `inherited` in place of the variables of this process.
+    pub fn inheriting(
         boundary: Arc<dyn FileBoundary>,
         inherited: impl IntoIterator<Item = (OsString, OsString)>,
         variables: Vec<(String, String)>,
     ) -> Self {
-        let inherited = inherited.into_iter().filter(|(name, _)| !is_secret(name));
+        let inherited = inherited.into_iter().filter(|(name, value)| !is_secret(name, value));
         let chosen = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
         ExecShell { boundary, environment: inherited.chain(chosen).collect() }
     }
@@ -204,25 +203,17 @@ impl Drop for Pull {
 }
 
 fn command(request: &Request, folder: &OpenDir, environment: &[(OsString, OsString)]) -> Command {
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(&request.command).current_dir(folder.spawn_path());
+    let mut command = shell(&request.command);
+    command.current_dir(folder.spawn_path());
     // Nobody is there to answer a prompt of git; a host may say otherwise.
     command.env_clear().env("GIT_TERMINAL_PROMPT", "0");
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     command
 }
 
-/// Whether a variable is named like a secret. A command that needs one asks for it by a file or by the user.
-fn is_secret(name: &OsStr) -> bool {
-    let name = name.to_string_lossy().to_ascii_uppercase();
-    let ends = ["API_KEY", "APIKEY", "ACCESS_KEY", "ACCESS_KEY_ID", "PRIVATE_KEY", "TOKEN"];
-    let holds = ["SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"];
-    ends.iter().any(|end| name.ends_with(end)) || holds.iter().any(|part| name.contains(part))
-}
-
 /// What the model reads.
 fn output(ended: Ended, timeout_ms: u64) -> ToolOutput {
-    let Ended { status, timed_out, left_over, stdout, stderr } = ended;
+    let Ended { status, timed_out, left_over, all_gone, stdout, stderr } = ended;
     let silent = stdout.total() == 0 && stderr.total() == 0;
     let mut parts = Vec::new();
     if stdout.total() > 0 {
@@ -231,21 +222,11 @@ fn output(ended: Ended, timeout_ms: u64) -> ToolOutput {
     if stderr.total() > 0 {
         parts.push(format!("STDERR:\n{}", stderr.into_text()));
     }
-    let (note, ok) = if timed_out {
-        let advice = if timeout_ms < MAX_TIMEOUT_MS {
-            format!("Pass a larger timeout_ms (at most {MAX_TIMEOUT_MS}), or run less at once.")
-        } else {
-            "Run less at once.".to_owned()
-        };
-        (
-            Some(format!("[Timed out after {timeout_ms} ms: the command and all its processes were killed. {advice}]")),
-            false,
-        )
-    } else {
-        told(status, silent)
-    };
+    let (note, ok) = if timed_out { (Some(told_timeout(timeout_ms, all_gone)), false) } else { told(status, silent) };
     parts.extend(note);
-    if left_over && !timed_out {
+    if !timed_out && !all_gone {
+        parts.push(SURVIVED.to_owned());
+    } else if left_over && !timed_out {
         parts.push(
             "[Processes that the command left running were killed when it ended. Run what must keep running within the \
              command that needs it.]"
@@ -254,39 +235,60 @@ fn output(ended: Ended, timeout_ms: u64) -> ToolOutput {
     }
     let content = parts.iter().map(|part| part.trim_end_matches('\n')).collect::<Vec<_>>().join("\n\n");
     let mut output = if ok { ToolOutput::ok(content) } else { ToolOutput::failed(content) };
-    output.metadata.insert("exit_code".into(), json!(status.and_then(|status| status.code())));
+    let code = match status {
+        Status::Code(code) if !timed_out => Some(code),
+        _ => None,
+    };
+    output.metadata.insert("exit_code".into(), json!(code));
     output.metadata.insert("timed_out".into(), json!(timed_out));
     output
 }
 
-/// The line about how the shell ended, if there is something to say, and whether it ended well.
-fn told(status: Option<ExitStatus>, silent: bool) -> (Option<String>, bool) {
-    let Some(status) = status else {
-        return (Some("[The command was killed, but the system has not ended it yet.]".to_owned()), false);
+const SURVIVED: &str = "[Processes of the command were killed, but the system has not ended them yet. Do not rely on what they \
+                        hold, and tell the user.]";
+
+fn told_timeout(timeout_ms: u64, all_gone: bool) -> String {
+    let advice = if timeout_ms < MAX_TIMEOUT_MS {
+        format!("Pass a larger timeout_ms (at most {MAX_TIMEOUT_MS}), or run less at once.")
+    } else {
+        "Run less at once.".to_owned()
     };
-    match (status.code(), status.signal()) {
-        (Some(0), _) if silent => (Some("[No output; exit code 0]".to_owned()), true),
-        (Some(0), _) => (None, true),
-        (Some(code), _) if silent => (Some(format!("[No output; exit code {code}]")), false),
-        (Some(code), _) => (Some(format!("[Exit code {code}]")), false),
-        (None, Some(signal)) => (Some(format!("[Killed by signal {signal}{}]", signal_name(signal))), false),
-        (None, None) => (Some(format!("[Ended abnormally: {status}]")), false),
+    let killed = if all_gone { "were killed" } else { "were killed, but the system has not ended all of them yet" };
+    format!("[Timed out after {timeout_ms} ms: the command and all its processes {killed}. {advice}]")
+}
+
+/// The line about how the shell ended, if there is something to say, and whether it ended well.
+fn told(status: Status, silent: bool) -> (Option<String>, bool) {
+    let no_output = if silent { "No output; exit code" } else { "Exit code" };
+    match status {
+        Status::Code(0) => (silent.then(|| format!("[{no_output} 0]")), true),
+        Status::Code(code) => (Some(format!("[{no_output} {code}{}]", signal_name(code - 128))), false),
+        Status::Running => (Some("[The command was killed, but the system has not ended it yet.]".to_owned()), false),
+        Status::Unwatched => (
+            Some(
+                "[The command killed the process that watches over it, so that its exit code is not known, and processes \
+                 that left its session may still run. Do not kill the parent of the shell, or group 0 by SIGKILL.]"
+                    .to_owned(),
+            ),
+            false,
+        ),
     }
 }
 
+/// A shell tells a command that was ended by a signal from one that exits with 128 and its number by nothing.
 fn signal_name(signal: i32) -> &'static str {
     match signal {
-        1 => " (SIGHUP)",
-        2 => " (SIGINT)",
-        4 => " (SIGILL)",
-        6 => " (SIGABRT)",
-        8 => " (SIGFPE)",
-        9 => " (SIGKILL)",
-        11 => " (SIGSEGV)",
-        13 => " (SIGPIPE)",
-        15 => " (SIGTERM)",
-        24 => " (SIGXCPU)",
-        25 => " (SIGXFSZ)",
+        1 => ", as after SIGHUP",
+        2 => ", as after SIGINT",
+        4 => ", as after SIGILL",
+        6 => ", as after SIGABRT",
+        8 => ", as after SIGFPE",
+        9 => ", as after SIGKILL",
+        11 => ", as after SIGSEGV",
+        13 => ", as after SIGPIPE",
+        15 => ", as after SIGTERM",
+        24 => ", as after SIGXCPU",
+        25 => ", as after SIGXFSZ",
         _ => "",
     }
 }

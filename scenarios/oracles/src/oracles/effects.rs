@@ -12,7 +12,7 @@ const TALLY: &str = "ran-";
 pub fn runs_at_most_once(trace: &WireTrace) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, node) in &trace.workspace.after {
-        let (Some(id), Node::File { text }) = (tally_id(path), node) else { continue };
+        let (Some(id), Node::File { text, .. }) = (tally_id(path), node) else { continue };
         let lines = text.lines().count();
         if lines > 1 {
             findings.push(Finding::new(
@@ -86,7 +86,7 @@ mod tests {
             ..WireTrace::default()
         };
         for (path, text) in after {
-            trace.workspace.after.insert((*path).into(), Node::File { text: (*text).into() });
+            trace.workspace.after.insert((*path).into(), Node::text(*text));
         }
         trace
     }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_file_that_vanishes_is_a_change() {
         let mut trace = trace(&[], true);
-        trace.workspace.before.insert("gone".into(), Node::Dir);
+        trace.workspace.before.insert("gone".into(), Node::Dir { mode: 0 });
         assert_eq!(belongs_to_a_call(&trace)[0].at, "workspace/gone");
     }
 }

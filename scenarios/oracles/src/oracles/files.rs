@@ -76,10 +76,10 @@ mod tests {
     #[test]
     fn a_new_changed_or_missing_path_outside_is_found() {
         let mut trace = WireTrace::default();
-        trace.outside.before.insert("outside/a".into(), Node::File { text: "1".into() });
-        trace.outside.before.insert("outside/b".into(), Node::Dir);
-        trace.outside.after.insert("outside/a".into(), Node::File { text: "2".into() });
-        trace.outside.after.insert("home/new".into(), Node::Dir);
+        trace.outside.before.insert("outside/a".into(), Node::text("1"));
+        trace.outside.before.insert("outside/b".into(), Node::Dir { mode: 0 });
+        trace.outside.after.insert("outside/a".into(), Node::text("2"));
+        trace.outside.after.insert("home/new".into(), Node::Dir { mode: 0 });
         let found: Vec<_> = nothing_outside(&trace).into_iter().map(|f| f.at).collect();
         assert_eq!(found, ["home/new", "outside/a", "outside/b"]);
     }

@@ -32,8 +32,28 @@ pub fn level_is_derived(_wire: &WireTrace, runtime: &RuntimeTrace) -> Vec<Findin
                 format!("capabilities {capabilities:?} demand {demanded}, the runtime derived {derived:?}"),
             ));
         }
+        // A tool may raise the level of one input, and never lower it.
+        let level = event["level"].as_str().unwrap_or_default();
+        if rank(level) < rank(demanded) {
+            findings.push(Finding::new(
+                "APPR-01",
+                "level-lowered",
+                lane(event),
+                format!("capabilities {capabilities:?} demand {demanded}, and the call was held to {level:?}"),
+            ));
+        }
     }
     findings
+}
+
+/// How much a level asks for; a word that is no level asks for nothing.
+fn rank(level: &str) -> u8 {
+    match level {
+        "auto" => 1,
+        "suggest" => 2,
+        "required" => 3,
+        _ => 0,
+    }
 }
 
 /// O19: a call that had to be asked about was approved before it started.
@@ -126,9 +146,23 @@ mod tests {
 
     #[test]
     fn a_lower_level_is_found() {
-        check(level_is_derived, &[level(&["executes_code"], "suggest")], &["wrong-level"]);
-        check(level_is_derived, &[level(&["read_only", "unknown"], "auto")], &["wrong-level"]);
-        check(level_is_derived, &[level(&[], "auto")], &["wrong-level"]);
+        let both = ["wrong-level", "level-lowered"];
+        check(level_is_derived, &[level(&["executes_code"], "suggest")], &both);
+        check(level_is_derived, &[level(&["read_only", "unknown"], "auto")], &both);
+        check(level_is_derived, &[level(&[], "auto")], &both);
+        check(level_is_derived, &[level(&["read_only"], "suggest")], &["wrong-level"]);
+    }
+
+    #[test]
+    fn an_input_may_raise_the_level_and_not_lower_it() {
+        let held = |derived: &str, to: &str| {
+            let mut event = level(&["writes_files"], derived);
+            event["level"] = json!(to);
+            event
+        };
+        check(level_is_derived, &[held("suggest", "required")], &[]);
+        check(level_is_derived, &[held("suggest", "auto")], &["level-lowered"]);
+        check(level_is_derived, &[held("suggest", "")], &["level-lowered"]);
     }
 
     #[test]

@@ -37,12 +37,16 @@ pub(super) struct Output {
     pub(super) end: AgentEnd,
     pub(super) stdout: String,
     pub(super) stderr: String,
+    /// The session it ran in.
+    pub(super) session: Option<u32>,
 }
 
 /// Runs a process to its end. Dropping the future kills everything that it started.
 pub(super) async fn run(launch: Launch<'_>) -> Output {
     let Launch { program, args, env, world, limit } = launch;
-    let spawned = Command::new(program)
+    let mut command = Command::new(program);
+    crate::isolate::set_apart(command.as_std_mut(), Some(world.processes().mark()));
+    let spawned = command
         .args(args)
         .env_clear()
         .envs(env)
@@ -50,22 +54,24 @@ pub(super) async fn run(launch: Launch<'_>) -> Output {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
         .kill_on_drop(true)
         .spawn();
     let mut child = match spawned {
         Ok(child) => child,
         Err(error) => {
             let reason = format!("cannot start {}: {error}", program.display());
-            return Output { end: AgentEnd::NotStarted { reason }, stdout: String::new(), stderr: String::new() };
+            let end = AgentEnd::NotStarted { reason };
+            return Output { end, stdout: String::new(), stderr: String::new(), session: None };
         }
     };
+    // A process that begins a session gives it its number.
+    let session = child.id();
     let mut running = Running::new(&child, world.processes().clone());
     let (stdout, stderr) = (Capture::start(child.stdout.take()), Capture::start(child.stderr.take()));
     let end = ended(&mut child, &mut running, limit).await;
     world.sweep().await;
     running.swept = true;
-    Output { end, stdout: stdout.finish().await, stderr: stderr.finish().await }
+    Output { end, stdout: stdout.finish().await, stderr: stderr.finish().await, session }
 }
 
 /// Waits for the end, and brings it about when the limit has passed.

@@ -29,12 +29,13 @@ fn shell(script: &str) -> CommandAgent {
 static NOBODY: BTreeMap<String, crate::agent::Answer> = BTreeMap::new();
 
 fn job<'a>(world: &'a World, mock: &'a MockLlm, mode: Mode, limit: Duration) -> Job<'a> {
-    let (prompt, answers) = ("the task", &NOBODY);
+    static NOTHING: BTreeMap<String, String> = BTreeMap::new();
     Job {
         case: "a/b",
-        prompt,
+        prompt: "the task",
         mode,
-        answers,
+        answers: &NOBODY,
+        env: &NOTHING,
         tools: &[],
         world,
         mock,
@@ -98,6 +99,15 @@ async fn the_environment_is_a_short_list() {
         "CI=1\nEXTRA=mock-model\nHOME=$HOME\nLANG=C.UTF-8\nNO_COLOR=1\nNO_PROXY=127.0.0.1,localhost\nSLOTSPEC_RUN=$RUN\n\
          TERM=dumb\nTMPDIR=$TMPDIR\nno_proxy=127.0.0.1,localhost\n"
     );
+}
+
+#[tokio::test]
+async fn an_agent_has_a_session_of_its_own_and_no_terminal() {
+    let world = empty_world();
+    // After the name: state, parent, group, session, terminal.
+    let (run, _) = run_in(&world, "echo $$; sed 's/.*) //' /proc/$$/stat | cut -d' ' -f4,5", LONG).await;
+    let session = run.session.unwrap();
+    assert_eq!(run.stdout, format!("{session}\n{session} 0\n"));
 }
 
 #[tokio::test]
@@ -171,6 +181,7 @@ async fn a_child_that_holds_the_output_open_is_a_leftover() {
 async fn a_process_without_its_environment_is_a_leftover() {
     check_leftover("env -i sleep 600 & cd /").await;
     check_leftover("setsid env -i sleep 600 & ").await;
+    check_leftover("cd /; setsid env -i sleep 600 & ").await;
 }
 
 #[tokio::test]

@@ -138,12 +138,41 @@ pub enum Flaw {
     Crash,
     /// It leaves a process behind.
     LeaveProcess,
+    /// It leaves a process behind that has nothing left of it: no environment, session or folder.
+    LeaveStranger,
+    /// Its commands get its whole environment.
+    PassEnvironment,
+    /// It keeps the environment that it was started with.
+    KeepEnvironment,
+    /// Its commands share its session.
+    ShareSession,
+}
+
+/// What commands get of the environment, and all that a sound agent keeps of one with a key in it.
+const ENVIRONMENT: [&str; 4] = ["PATH", "HOME", "TMPDIR", crate::world::MARKER];
+
+/// The agent's environment without secrets.
+fn plain_environment() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
+    ENVIRONMENT.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)))
+}
+
+/// Starts this program in place of itself without the keys in its environment, if there are any.
+fn forget_keys() -> Result<(), String> {
+    let has_key = std::env::vars_os().any(|(name, _)| name.to_string_lossy().ends_with("_API_KEY"));
+    if !has_key {
+        return Ok(());
+    }
+    let program = std::env::current_exe().map_err(|error| format!("cannot find itself: {error}"))?;
+    let mut anew = std::process::Command::new(program);
+    anew.args(std::env::args_os().skip(1)).env_clear().envs(plain_environment());
+    Err(format!("cannot start anew: {}", std::os::unix::process::CommandExt::exec(&mut anew)))
 }
 
 /// Runs the agent; the answer is its exit code.
 pub fn run(base_url: &str, workspace: &Path, flaw: Flaw, prompt: &str) -> i32 {
     let naive = Naive { base_url, workspace, flaw };
-    match naive.converse(prompt) {
+    let ready = if matches!(flaw, Flaw::PassEnvironment | Flaw::KeepEnvironment) { Ok(()) } else { forget_keys() };
+    match ready.and_then(|()| naive.converse(prompt)) {
         Ok(text) => {
             println!("{text}");
             0
@@ -225,6 +254,16 @@ impl Naive<'_> {
                     .stderr(std::process::Stdio::null())
                     .spawn();
             }
+            Flaw::LeaveStranger => {
+                let mut stranger = std::process::Command::new("sleep");
+                stranger.arg("600").env_clear().current_dir("/");
+                for set in [std::process::Command::stdin, std::process::Command::stdout, std::process::Command::stderr]
+                {
+                    set(&mut stranger, std::process::Stdio::null());
+                }
+                crate::isolate::set_apart(&mut stranger, None);
+                let _ = stranger.spawn();
+            }
             Flaw::ExtraEffect => {
                 let _ = std::fs::write(self.workspace.join("left-by-nobody"), "x");
             }
@@ -234,7 +273,7 @@ impl Naive<'_> {
 
     fn run_written(&self, text: &str) {
         for command in written(text) {
-            tools::shell(command, self.workspace);
+            tools::shell(command, self.workspace, self.flaw);
         }
     }
 

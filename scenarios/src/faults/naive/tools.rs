@@ -41,7 +41,7 @@ pub fn run(call: &Call, workspace: &Path, flaw: Flaw) -> String {
         _ => format!("path escapes workspace: {path}. Use a path inside the workspace"),
     };
     match call.name.as_str() {
-        "exec_shell" => shell(input["command"].as_str().unwrap_or_default(), workspace),
+        "exec_shell" => shell(input["command"].as_str().unwrap_or_default(), workspace, flaw),
         "read_file" => match resolve(workspace, path, flaw) {
             Some(path) => std::fs::read_to_string(path).unwrap_or_else(|e| format!("cannot read: {e}")),
             None => refusal,
@@ -89,8 +89,16 @@ fn resolve(workspace: &Path, path: &str, flaw: Flaw) -> Option<PathBuf> {
 }
 
 /// Runs a command; the answer is its output and its exit code.
-pub fn shell(command: &str, workspace: &Path) -> String {
-    let output = Command::new("/bin/sh").arg("-c").arg(command).current_dir(workspace).stdin(Stdio::null()).output();
+pub fn shell(text: &str, workspace: &Path, flaw: Flaw) -> String {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(text).current_dir(workspace).stdin(Stdio::null());
+    if flaw != Flaw::PassEnvironment {
+        command.env_clear().envs(super::plain_environment());
+    }
+    if flaw != Flaw::ShareSession {
+        crate::isolate::set_apart(&mut command, None);
+    }
+    let output = command.output();
     match output {
         Ok(output) => format!(
             "{}{}exit {}",

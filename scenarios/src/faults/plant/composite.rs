@@ -16,7 +16,7 @@ pub(super) fn plant(seam: Seam, tools: &[Arc<dyn ToolSpec>]) -> Vec<Arc<dyn Tool
         if tool.name() != COMPOSITE {
             return Arc::clone(tool);
         }
-        Arc::new(Broken { inner: Arc::clone(tool), tools: tools.to_vec(), waits: seam == Seam::InnerWaits })
+        Arc::new(Broken { inner: Arc::clone(tool), tools: tools.to_vec(), seam })
     };
     tools.iter().map(broken).collect()
 }
@@ -24,8 +24,7 @@ pub(super) fn plant(seam: Seam, tools: &[Arc<dyn ToolSpec>]) -> Vec<Arc<dyn Tool
 struct Broken {
     inner: Arc<dyn ToolSpec>,
     tools: Vec<Arc<dyn ToolSpec>>,
-    /// Waits for ever where it is beside a call that must stand alone; otherwise runs its calls past every stage.
-    waits: bool,
+    seam: Seam,
 }
 
 impl Broken {
@@ -55,10 +54,17 @@ impl Tool for Broken {
     }
     fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            if self.waits {
-                return std::future::pending().await;
+            match self.seam {
+                // For ever, where it is beside a call that must stand alone.
+                Seam::InnerWaits => std::future::pending().await,
+                Seam::InnerDropped => tokio::select! {
+                    biased;
+                    () = run.cancel.cancelled() => Err(ToolError::Cancelled),
+                    output = self.inner.run(input, run) => output,
+                },
+                // Past every stage.
+                _ => Ok(ToolOutput::ok(self.free(input, run).await)),
             }
-            Ok(ToolOutput::ok(self.free(input, run).await))
         })
     }
 }

@@ -99,3 +99,20 @@ fn inner_calls_of_one_run_have_ids_of_their_own_and_do_not_overlap() {
     let calls = call(&[("x", "exec", r#"{"do":"nest:look:it"}"#), ("y", "exec", r#"{"do":"nest:look:it"}"#)]);
     check(&[calls, say("")], Unattended, &["x ok", "y ok"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn inner_calls_of_a_dropped_run_come_to_their_end_in_the_log() {
+    let calls = call(&[("x", "exec", r#"{"do":"nest:look:hang"}"#)]);
+    let mut fixture = fixture(&[calls], Unattended);
+    let (cancel, runs, log) = (CancellationToken::new(), Arc::clone(&fixture.runs), fixture.session.log.clone());
+    let mut run = Box::pin(fixture.session.run("go", &cancel));
+    while runs.load(Ordering::Relaxed) < 3 {
+        assert!(run.as_mut().now_or_never().is_none());
+        tokio::task::yield_now().await;
+    }
+    drop(run);
+    let events = log.canonical();
+    let ends = events.iter().filter(|event| matches!(event.kind, crate::event::EventKind::Settled { .. }));
+    let inner: Vec<String> = ends.map(|event| event.lane.to_string()).filter(|lane| lane.contains('/')).collect();
+    assert_eq!(inner, ["call:x/0", "call:x/1"]);
+}

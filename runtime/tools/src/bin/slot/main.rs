@@ -6,29 +6,35 @@
 //! of turns was met; 130 cancelled.
 
 mod ask;
+mod key;
 mod print;
+mod signals;
 
 use ask::Terminal;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use print::Printer;
+use signals::Signals;
 use slot_runtime::approval::{ApprovalPolicy, AskPerson, DenyAll, NoChannel, PassSuggested, Unattended};
-use slot_runtime::boundary::Workspace;
+use slot_runtime::boundary::{BoundaryError, Workspace};
 use slot_runtime::dispatch::Policies;
 use slot_runtime::event::EventLog;
 use slot_runtime::registry::{Registry, SchemaForm};
 use slot_runtime::transport::{Endpoint, HttpLimits, ModelClient, TcpConnector};
 use slot_runtime::{Outcome, Session, SessionConfig};
 use slot_wire::Dialect;
-use std::{io::IsTerminal, path::PathBuf, process::ExitCode, sync::Arc};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
-
-/// The environment variable that holds the API key. Nothing else is read for it, and it is never printed or logged.
-const KEY_VARIABLE: &str = "SLOT_API_KEY";
 
 /// A headless coding agent over the slot runtime.
 #[derive(Parser)]
 #[command(name = "slot", version)]
 struct Cli {
+    /// Reads the API key from this open descriptor, in place of the variable SLOT_API_KEY.
+    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(i32).range(3..))]
+    key_fd: Option<i32>,
     #[command(subcommand)]
     command: Command,
 }
@@ -38,7 +44,9 @@ enum Command {
     /// Runs one task to its end.
     ///
     /// Exit codes: 0 the model was done; 1 a turn could not be had; 2 bad input; 3 the run was paused because a tool kept
-    /// failing; 4 the limit of turns was met; 130 cancelled. The API key is read from the environment variable SLOT_API_KEY only.
+    /// failing; 4 the limit of turns was met; 130 cancelled. The API key is read from the environment variable
+    /// SLOT_API_KEY, or from a descriptor. No command that the model runs can read it, nor any other variable that looks
+    /// like a secret, unless it runs as root.
     Exec(Exec),
 }
 
@@ -97,12 +105,16 @@ enum Approve {
 }
 
 fn main() -> ExitCode {
-    let Command::Exec(exec) = Cli::parse().command;
+    let Cli { key_fd, command: Command::Exec(exec) } = Cli::parse();
+    let key = match key::take(key_fd) {
+        Ok(key) => key,
+        Err(message) => return bad_input(&message),
+    };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return bad_input(&format!("cannot start: {error}")),
     };
-    match prepare(&exec) {
+    match prepare(&exec, key) {
         Ok((session, printer)) => {
             let code = runtime.block_on(run(session, &printer, &exec.task));
             // A question that was cancelled may still wait for a line; the program does not.
@@ -119,7 +131,7 @@ fn bad_input(message: &str) -> ExitCode {
 }
 
 /// Everything that can be wrong with the input, judged before anything is sent.
-fn prepare(exec: &Exec) -> Result<(Session, Arc<Printer>), String> {
+fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), String> {
     if exec.unattended && exec.approve != Approve::Auto {
         return Err("--unattended goes with --approve auto; add it, or leave --unattended out".to_owned());
     }
@@ -127,9 +139,7 @@ fn prepare(exec: &Exec) -> Result<(Session, Arc<Printer>), String> {
         return Err("the task is empty; say what to do as the last argument".to_owned());
     }
     let endpoint = Endpoint::parse(&exec.base_url).map_err(|e| e.to_string())?;
-    let workspace = Workspace::open(&exec.workspace)
-        .map_err(|e| format!("cannot use {} as the workspace: {e}", exec.workspace.display()))?;
-    let key = std::env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty());
+    let workspace = Workspace::open(&exec.workspace).map_err(|error| unusable(&exec.workspace, &error))?;
     let printer = Arc::new(Printer::new(exec.json));
     let client = ModelClient::new(Arc::new(TcpConnector), endpoint, key, HttpLimits::default());
     let dialect = match exec.dialect {
@@ -154,6 +164,25 @@ fn prepare(exec: &Exec) -> Result<(Session, Arc<Printer>), String> {
     Ok((session, printer))
 }
 
+/// Why a folder cannot be the workspace, for the person who named it: the boundary's own words are for a model.
+fn unusable(folder: &Path, error: &BoundaryError) -> String {
+    use std::io::ErrorKind;
+    let kind = match error {
+        BoundaryError::NotFound { .. } => ErrorKind::NotFound,
+        BoundaryError::NotADirectory { .. } => ErrorKind::NotADirectory,
+        BoundaryError::Denied { .. } => ErrorKind::PermissionDenied,
+        BoundaryError::Io { source, .. } => source.kind(),
+        _ => ErrorKind::Other,
+    };
+    let (what, next) = match kind {
+        ErrorKind::NotFound => ("it does not exist", "make it first, or name another folder"),
+        ErrorKind::NotADirectory => ("it is not a folder", "name a folder"),
+        ErrorKind::PermissionDenied => ("permission denied", "run as a user who may read it"),
+        _ => ("it cannot be opened", "name another folder"),
+    };
+    format!("cannot use {} as the workspace: {what}; {next}", folder.display())
+}
+
 fn approval(exec: &Exec) -> Arc<dyn ApprovalPolicy> {
     match (exec.approve, exec.unattended) {
         (Approve::Auto, true) => Arc::new(Unattended),
@@ -168,7 +197,7 @@ fn approval(exec: &Exec) -> Arc<dyn ApprovalPolicy> {
 
 async fn run(mut session: Session, printer: &Printer, task: &str) -> ExitCode {
     let cancel = CancellationToken::new();
-    let watch = tokio::spawn(cancel_on_signal(cancel.clone()));
+    let watch = tokio::spawn(cancel_on_signal(cancel.clone(), Signals::listen()));
     let outcome = session.run(task, &cancel).await;
     watch.abort();
     printer.outcome(&outcome);
@@ -181,28 +210,10 @@ async fn run(mut session: Session, printer: &Printer, task: &str) -> ExitCode {
     })
 }
 
-/// Cancels on the first Ctrl-C or SIGTERM: calls are answered and processes ended. A second one ends the program.
-async fn cancel_on_signal(cancel: CancellationToken) {
-    wait_for_signal().await;
+/// Cancels on the first signal to end: calls are answered and processes ended. A second one ends the program.
+async fn cancel_on_signal(cancel: CancellationToken, mut signals: Signals) {
+    signals.next().await;
     cancel.cancel();
-    wait_for_signal().await;
+    signals.next().await;
     std::process::exit(130);
-}
-
-#[cfg(unix)]
-async fn wait_for_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        },
-        // Without a handler the signal ends the program as it always did.
-        Err(_) => drop(tokio::signal::ctrl_c().await),
-    }
-}
-
-#[cfg(not(unix))]
-async fn wait_for_signal() {
-    drop(tokio::signal::ctrl_c().await);
 }
