@@ -185,6 +185,7 @@ fn s052_one_fence_around_one_object_is_taken_off() {
     refused("```json\n{\"path\":\"a.txt\"}", "code fence");
     refused("```", "code fence");
     refused("```\n[1]\n```", "code fence");
+    refused("```\n{\u{b}```", "JSON has no '\\u{b}' here");
     refused("```\n{}\n```\n```\n{}\n```", "text follows the object");
     assert_eq!(refused("```\n{\"a\":x}\n```", "no literal x").at, 9);
 }
