@@ -211,6 +211,8 @@ fn an_object_encoded_twice_is_read() {
     refused("\"{\\\"a\\\":\n1}\"", "no '\\n' here");
     refused(r#""{}" "{}""#, "do not begin with");
     assert_eq!(refused(r#" "{'a':1}""#, "single quote").at, 1);
+    // White space that is not JSON's does not begin an object.
+    refused("\"\u{a0}{{\"", "must be one JSON object, got a string");
 }
 
 #[test]
