@@ -201,7 +201,7 @@ fn read(text: &str, turn: TurnEnd) -> Result<Arguments<'_>, Broken> {
 /// Reads the object that a string holds. The string itself must be valid: mending both layers would be a guess.
 fn encoded_twice(mut outer: Reader<'_>, turn: TurnEnd) -> Result<Arguments<'_>, Broken> {
     let (at, inner) = outer.whole_string()?;
-    if !inner.trim_start().starts_with('{') {
+    if inner.as_bytes().get(skip_blank(inner.as_bytes(), 0)) != Some(&b'{') {
         return broken(FaultKind::NotAnObject { found: "a string" }, at);
     }
     outer.mend(Rung::DoubleEncoded, at)?;

@@ -136,7 +136,8 @@ impl<'a> Reader<'a> {
         let at = skip_blank(self.bytes, 0);
         let inside = self.text[at..].trim_end().strip_prefix("```").and_then(|inside| inside.strip_suffix("```"));
         let is_tag = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '+';
-        let Some(inside) = inside.map(|inside| inside.trim_start_matches(is_tag).trim()) else {
+        let is_blank = |c: char| matches!(c, ' ' | '\n' | '\r' | '\t');
+        let Some(inside) = inside.map(|inside| inside.trim_start_matches(is_tag).trim_matches(is_blank)) else {
             return broken(SyntaxFault::Fence, at);
         };
         if !inside.starts_with('{') {

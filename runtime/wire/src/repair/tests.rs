@@ -185,6 +185,7 @@ fn s052_one_fence_around_one_object_is_taken_off() {
     refused("```json\n{\"path\":\"a.txt\"}", "code fence");
     refused("```", "code fence");
     refused("```\n[1]\n```", "code fence");
+    refused("```\n{\u{b}```", "JSON has no '\\u{b}' here");
     refused("```\n{}\n```\n```\n{}\n```", "text follows the object");
     assert_eq!(refused("```\n{\"a\":x}\n```", "no literal x").at, 9);
 }
@@ -210,6 +211,8 @@ fn an_object_encoded_twice_is_read() {
     refused("\"{\\\"a\\\":\n1}\"", "no '\\n' here");
     refused(r#""{}" "{}""#, "do not begin with");
     assert_eq!(refused(r#" "{'a':1}""#, "single quote").at, 1);
+    // White space that is not JSON's does not begin an object.
+    refused("\"\u{a0}{{\"", "must be one JSON object, got a string");
 }
 
 #[test]
