@@ -1,6 +1,7 @@
 //! Decorators on the seams of the reference runtime, each a way in which a runtime goes wrong.
 
 mod composite;
+mod edit;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -86,6 +87,12 @@ pub enum Seam {
     InnerFree,
     /// A tool that calls tools waits for the gate that its own call holds.
     InnerWaits,
+    /// Edits find nothing, whatever they look for.
+    EditRefuse,
+    /// Edits do not say what they tolerated.
+    EditSilent,
+    /// Refused edits say no more than that.
+    EditTerse,
 }
 
 impl Plant for Seam {
@@ -95,6 +102,7 @@ impl Plant for Seam {
                 tools.into_iter().map(|tool| Arc::new(Cleaned::new(tool)) as Arc<dyn ToolSpec>).collect()
             }
             Seam::InnerFree | Seam::InnerWaits => composite::plant(*self, &tools),
+            Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse => edit::plant(*self, tools),
             _ => tools,
         }
     }

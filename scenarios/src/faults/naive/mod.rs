@@ -4,6 +4,7 @@
 //! processes, and shares no code with the reference runtime. Each [`Flaw`] is a mistake that real agents have made; a
 //! case that stays green in its presence proves nothing.
 
+mod edit;
 mod http;
 mod stream;
 mod tools;
@@ -109,6 +110,20 @@ pub enum Flaw {
     ExchangeResults,
     /// The calls of a turn run in reverse order.
     RunBackwards,
+    /// A file that is edited is tidied: plain newlines, one at the end, and no byte-order mark.
+    EditTidies,
+    /// Of several places the first is edited.
+    EditFirst,
+    /// `$&` in new text stands for what was found.
+    EditPattern,
+    /// Quotes in new text turn curly.
+    EditCurls,
+    /// A block is found by its first and last line.
+    EditByEnds,
+    /// A block is found by its lines without their blanks, and the first that fits is taken.
+    EditTrims,
+    /// Numbers before lines are taken away, whatever they are.
+    EditNumbers,
     /// It never ends.
     Hang,
     /// It ends by a signal.
