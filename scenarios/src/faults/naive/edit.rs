@@ -1,8 +1,20 @@
-//! The edit of the naive agent: text that occurs once is replaced; and the ways in which others go wrong.
+//! How the naive agent writes and edits files, and the ways in which others go wrong. It edits text that occurs once.
 
 use super::Flaw;
 use std::ops::Range;
 use std::path::Path;
+
+/// Writes a whole file; the answer is what the model reads.
+pub fn write(path: &Path, content: &str, flaw: Flaw) -> String {
+    let content = if flaw == Flaw::WriteTidies { tidy(content) } else { content.to_owned() };
+    if flaw == Flaw::WriteAnew {
+        let _ = std::fs::remove_file(path);
+    }
+    match std::fs::write(path, content) {
+        Ok(()) => "written".to_owned(),
+        Err(error) => format!("cannot write: {error}"),
+    }
+}
 
 /// Replaces `old` by `new` in a file; the answer is what the model reads.
 pub fn run(path: &Path, old: &str, new: &str, flaw: Flaw) -> String {

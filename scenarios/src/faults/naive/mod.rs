@@ -124,6 +124,10 @@ pub enum Flaw {
     EditTrims,
     /// Numbers before lines are taken away, whatever they are.
     EditNumbers,
+    /// A file that is written is tidied like one that is edited.
+    WriteTidies,
+    /// A file that is written is removed and made anew.
+    WriteAnew,
     /// It never ends.
     Hang,
     /// It ends by a signal.

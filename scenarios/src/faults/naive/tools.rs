@@ -53,10 +53,7 @@ pub fn run(call: &Call, workspace: &Path, flaw: Flaw) -> String {
             None => refusal,
         },
         "write_file" => match resolve(workspace, path, flaw) {
-            Some(path) => match std::fs::write(path, input["content"].as_str().unwrap_or_default()) {
-                Ok(()) => "written".to_owned(),
-                Err(e) => format!("cannot write: {e}"),
-            },
+            Some(path) => edit::write(&path, input["content"].as_str().unwrap_or_default(), flaw),
             None => refusal,
         },
         "edit_file" => match resolve(workspace, path, flaw) {
