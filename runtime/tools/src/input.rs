@@ -27,6 +27,15 @@ pub fn optional_count(input: &Value, field: &str, least: u64) -> Result<Option<u
         .ok_or_else(|| fault(field, format!("the field {field:?} must be a whole number of at least {least}")))
 }
 
+/// The flag in `field`, if the field is there.
+pub fn optional_flag(input: &Value, field: &str) -> Result<Option<bool>, ValidationFault> {
+    match input.get(field) {
+        None => Ok(None),
+        Some(Value::Bool(flag)) => Ok(Some(*flag)),
+        Some(_) => Err(fault(field, format!("the field {field:?} must be true or false"))),
+    }
+}
+
 /// A number without a fraction, however it is written: the schema takes `5.0` for an integer too.
 #[expect(
     clippy::cast_possible_truncation,
@@ -85,5 +94,11 @@ mod tests {
         assert!(text(&json!({}), "path").expect_err("missing").message.contains("is missing"));
         assert!(text(&json!({ "path": 1 }), "path").expect_err("a number").message.contains("must be a string"));
         assert_eq!(optional_text(&json!({}), "path"), Ok(None));
+    }
+    #[test]
+    fn flags_are_flags() {
+        assert_eq!(optional_flag(&json!({ "all": true }), "all"), Ok(Some(true)));
+        assert_eq!(optional_flag(&json!({}), "all"), Ok(None));
+        assert!(optional_flag(&json!({ "all": "true" }), "all").expect_err("text").message.contains("true or false"));
     }
 }

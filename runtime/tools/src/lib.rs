@@ -3,13 +3,17 @@
 //! Each tool is one module of business logic and its texts. No module here mentions approval, truncation of turns or
 //! what lies outside the handle it was given: those are stages of the runtime, and written there once.
 //!
-//! - [`read_file`], [`write_file`], [`list_dir`]: files, through the boundary.
+//! - [`read_file`], [`write_file`], [`edit_file`], [`list_dir`]: files, through the boundary.
 //! - [`exec_shell`]: one shell command, in the foreground.
 //! - [`parallel`]: several calls in one.
 //!
 //! [`secrets`] tells which variables no command gets. [`builtins`] names every tool; a tool that is not in it does not exist.
 
+pub mod edit_file;
 pub mod exec_shell;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod list_dir;
 pub mod parallel;
 pub mod read_file;
@@ -49,6 +53,7 @@ pub fn builtins_with(
     chosen: Vec<(String, String)>,
 ) -> Vec<Arc<dyn ToolSpec>> {
     vec![
+        Arc::new(edit_file::EditFile::new(Arc::clone(&boundary))),
         Arc::new(exec_shell::ExecShell::inheriting(Arc::clone(&boundary), inherited, chosen)),
         Arc::new(list_dir::ListDir::new(Arc::clone(&boundary))),
         Arc::new(parallel::Parallel),
@@ -86,6 +91,7 @@ mod tests {
         check("read_file", ApprovalRequirement::Auto, true, true);
         check("list_dir", ApprovalRequirement::Auto, true, true);
         check("parallel", ApprovalRequirement::Auto, true, false);
+        check("edit_file", ApprovalRequirement::Suggest, false, false);
         check("write_file", ApprovalRequirement::Suggest, false, false);
         check("exec_shell", ApprovalRequirement::Required, false, false);
     }
@@ -95,7 +101,7 @@ mod tests {
         let (_folder, registry) = registry();
         let snapshot = registry.snapshot();
         let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
-        assert_eq!(names, ["exec_shell", "list_dir", "parallel", "read_file", "write_file"]);
+        assert_eq!(names, ["edit_file", "exec_shell", "list_dir", "parallel", "read_file", "write_file"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod composite;
+mod edit;
 mod gates;
 
 use arguments::Reader;
@@ -164,6 +165,12 @@ pub enum Seam {
     InnerDropped,
     /// Each of several results may be as long as one.
     ResultsUnshared,
+    /// Edits find nothing, whatever they look for.
+    EditRefuse,
+    /// Edits do not say what they tolerated.
+    EditSilent,
+    /// Refused edits say no more than that.
+    EditTerse,
 }
 
 impl Plant for Seam {
@@ -173,6 +180,7 @@ impl Plant for Seam {
                 tools.into_iter().map(|tool| Arc::new(Cleaned::new(tool)) as Arc<dyn ToolSpec>).collect()
             }
             Seam::InnerFree | Seam::InnerWaits | Seam::InnerDropped => composite::plant(*self, &tools),
+            Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse => edit::plant(*self, tools),
             _ => tools,
         }
     }

@@ -5,6 +5,7 @@
 //! case that stays green in its presence proves nothing.
 
 mod arguments;
+mod edit;
 mod http;
 mod stream;
 mod tools;
@@ -132,6 +133,24 @@ pub enum Flaw {
     ExchangeResults,
     /// The calls of a turn run in reverse order.
     RunBackwards,
+    /// A file that is edited is tidied: plain newlines, one at the end, and no byte-order mark.
+    EditTidies,
+    /// Of several places the first is edited.
+    EditFirst,
+    /// `$&` in new text stands for what was found.
+    EditPattern,
+    /// Quotes in new text turn curly.
+    EditCurls,
+    /// A block is found by its first and last line.
+    EditByEnds,
+    /// A block is found by its lines without their blanks, and the first that fits is taken.
+    EditTrims,
+    /// Numbers before lines are taken away, whatever they are.
+    EditNumbers,
+    /// A file that is written is tidied like one that is edited.
+    WriteTidies,
+    /// A file that is written is removed and made anew.
+    WriteAnew,
     /// It never ends.
     Hang,
     /// It ends by a signal.

@@ -1,6 +1,6 @@
-//! Four tools, with the checks that a careful script would make.
+//! Five tools, with the checks that a careful script would make.
 
-use super::{Flaw, arguments, stream::Call};
+use super::{Flaw, arguments, edit, stream::Call};
 use serde_json::{Value, json};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 pub fn advertised(flaw: Flaw) -> Value {
     let text = json!({"type": "string"});
     let mut tools = vec![
+        tool("edit_file", "Replaces text in a file.", json!({"path": text, "old_string": text, "new_string": text})),
         tool("exec_shell", "Runs a command.", json!({"command": text})),
         tool("list_dir", "Lists a folder.", json!({"path": text})),
         tool("read_file", "Reads a file.", json!({"path": text})),
@@ -47,10 +48,16 @@ pub fn run(call: &Call, workspace: &Path, flaw: Flaw) -> String {
             None => refusal,
         },
         "write_file" => match resolve(workspace, path, flaw) {
-            Some(path) => match std::fs::write(path, input["content"].as_str().unwrap_or_default()) {
-                Ok(()) => "written".to_owned(),
-                Err(e) => format!("cannot write: {e}"),
-            },
+            Some(path) => edit::write(&path, input["content"].as_str().unwrap_or_default(), flaw),
+            None => refusal,
+        },
+        "edit_file" => match resolve(workspace, path, flaw) {
+            Some(path) => edit::run(
+                &path,
+                input["old_string"].as_str().unwrap_or_default(),
+                input["new_string"].as_str().unwrap_or_default(),
+                flaw,
+            ),
             None => refusal,
         },
         "list_dir" => match resolve(workspace, path, flaw).and_then(|p| std::fs::read_dir(p).ok()) {
