@@ -23,6 +23,8 @@ pub enum Mutation {
     RunTwice,
     /// A file appears in the workspace that no call names.
     ExtraFile,
+    /// The first file of the workspace has more in it.
+    ChangeFile,
     /// Nothing changed in the workspace.
     NoEffect,
     /// A file changes outside the workspace.
@@ -68,6 +70,14 @@ impl Mutation {
             }
             Mutation::RunTwice => tally(trace),
             Mutation::ExtraFile => add(&mut trace.wire.workspace.after, "left-by-nobody"),
+            Mutation::ChangeFile => {
+                let texts = trace.wire.workspace.after.values_mut();
+                let first = texts.into_iter().find_map(|node| match node {
+                    Node::File { text } => Some(text),
+                    _ => None,
+                });
+                first.map(|text| text.push('x')).is_some()
+            }
             Mutation::NoEffect => {
                 let tree = &mut trace.wire.workspace;
                 let had = tree.after != tree.before;
