@@ -3,12 +3,13 @@
 //! Each tool is one module of business logic and its texts. No module here mentions approval, truncation of turns or
 //! what lies outside the handle it was given: those are stages of the runtime, and written there once.
 //!
-//! - [`read_file`], [`write_file`], [`edit_file`], [`list_dir`]: files, through the boundary.
+//! - [`read_file`], [`write_file`], [`edit_file`], [`apply_patch`], [`list_dir`]: files, through the boundary.
 //! - [`exec_shell`]: one shell command, in the foreground.
 //! - [`parallel`]: several calls in one.
 //!
 //! [`secrets`] tells which variables no command gets. [`builtins`] names every tool; a tool that is not in it does not exist.
 
+pub mod apply_patch;
 pub mod edit_file;
 pub mod exec_shell;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -53,6 +54,7 @@ pub fn builtins_with(
     chosen: Vec<(String, String)>,
 ) -> Vec<Arc<dyn ToolSpec>> {
     vec![
+        Arc::new(apply_patch::ApplyPatch::new(Arc::clone(&boundary))),
         Arc::new(edit_file::EditFile::new(Arc::clone(&boundary))),
         Arc::new(exec_shell::ExecShell::inheriting(Arc::clone(&boundary), inherited, chosen)),
         Arc::new(list_dir::ListDir::new(Arc::clone(&boundary))),
@@ -91,6 +93,7 @@ mod tests {
         check("read_file", ApprovalRequirement::Auto, true, true);
         check("list_dir", ApprovalRequirement::Auto, true, true);
         check("parallel", ApprovalRequirement::Auto, true, false);
+        check("apply_patch", ApprovalRequirement::Suggest, false, false);
         check("edit_file", ApprovalRequirement::Suggest, false, false);
         check("write_file", ApprovalRequirement::Suggest, false, false);
         check("exec_shell", ApprovalRequirement::Required, false, false);
@@ -101,7 +104,10 @@ mod tests {
         let (_folder, registry) = registry();
         let snapshot = registry.snapshot();
         let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
-        assert_eq!(names, ["edit_file", "exec_shell", "list_dir", "parallel", "read_file", "write_file"]);
+        assert_eq!(
+            names,
+            ["apply_patch", "edit_file", "exec_shell", "list_dir", "parallel", "read_file", "write_file"]
+        );
     }
 
     #[test]

@@ -38,7 +38,9 @@ pub fn refused(error: BoundaryError) -> ToolError {
         | BoundaryError::Exists { .. }
         | BoundaryError::Loop { .. }
         | BoundaryError::Invalid { .. } => ToolError::InvalidInput(text),
-        BoundaryError::Unstable { .. } | BoundaryError::Io { .. } => ToolError::Failed(text),
+        BoundaryError::Unstable { .. } | BoundaryError::Torn { .. } | BoundaryError::Io { .. } => {
+            ToolError::Failed(text)
+        }
     }
 }
 

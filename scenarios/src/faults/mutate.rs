@@ -27,6 +27,8 @@ pub enum Mutation {
     RanAnyway,
     /// Of the new files of the workspace the first is missing.
     LoseFirstFile,
+    /// The first file of the workspace has more in it.
+    ChangeFile,
     /// Nothing changed in the workspace.
     NoEffect,
     /// A file changes outside the workspace.
@@ -95,6 +97,14 @@ impl Mutation {
                 let tree = &mut trace.wire.workspace;
                 let first = tree.after.keys().find(|path| !tree.before.contains_key(*path)).cloned();
                 first.is_some_and(|first| tree.after.remove(&first).is_some())
+            }
+            Mutation::ChangeFile => {
+                let texts = trace.wire.workspace.after.values_mut();
+                let first = texts.into_iter().find_map(|node| match node {
+                    Node::File { text, .. } => Some(text),
+                    _ => None,
+                });
+                first.map(|text| text.push('x')).is_some()
             }
             Mutation::NoEffect => {
                 let tree = &mut trace.wire.workspace;

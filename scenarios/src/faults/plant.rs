@@ -11,7 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slot_runtime::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion, Unattended};
-use slot_runtime::boundary::{BoundaryError, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written};
+use slot_runtime::boundary::{
+    BoundaryError, Change, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written,
+};
 use slot_runtime::contract::{
     ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, MetadataSnapshot, Origin, RunContext, Tool,
     ToolDispatcher, ToolError, ToolOutput, ToolSpec, ValidationFault,
@@ -171,6 +173,8 @@ pub enum Seam {
     EditSilent,
     /// Refused edits say no more than that.
     EditTerse,
+    /// Changes that belong together are made one by one, and stay when a later one fails.
+    PatchInPart,
 }
 
 impl Plant for Seam {
@@ -222,7 +226,7 @@ impl Plant for Seam {
 
     fn boundary(&self, inner: Arc<dyn FileBoundary>, root: &Path) -> Arc<dyn FileBoundary> {
         match self {
-            Seam::BoundaryFollow | Seam::BoundaryRefuse | Seam::BoundaryTerse => {
+            Seam::BoundaryFollow | Seam::BoundaryRefuse | Seam::BoundaryTerse | Seam::PatchInPart => {
                 Arc::new(Files { seam: *self, inner, root: root.to_owned() })
             }
             _ => inner,
@@ -441,6 +445,14 @@ impl FileBoundary for Files {
             return Ok(Written { path: full, created: true });
         }
         self.spoil(self.inner.write_atomic(path, bytes, mode))
+    }
+
+    fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+        if self.seam != Seam::PatchInPart {
+            return self.spoil(self.inner.change_all(changes));
+        }
+        // One after the other, and what was done stays when one fails.
+        changes.iter().map(|change| Ok(self.inner.change_all(&[*change])?.remove(0))).collect()
     }
 
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {

@@ -122,6 +122,18 @@ pub enum BoundaryError {
         /// The path as it was written.
         path: String,
     },
+    /// Changes that were to be made together were made in part, and could not all be taken back.
+    #[error(
+        "{error} But {} of the changes before it could not be taken back: {}. Read these files before anything else, and \
+         tell the user.",
+        left.len(), left.join(", ")
+    )]
+    Torn {
+        /// Why the change that failed did so.
+        error: Box<BoundaryError>,
+        /// The files that are not as they were, and where their old content is.
+        left: Vec<String>,
+    },
     /// The file system failed.
     #[error("could not {doing} {}: {source}. Nothing was changed; {}", Shown(path), io_advice(source))]
     Io {

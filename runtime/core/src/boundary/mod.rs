@@ -75,6 +75,10 @@ pub trait FileBoundary: Send + Sync {
     /// error the file is as it was, and no folder or temporary file is left behind.
     fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError>;
 
+    /// Makes changes in order, all of them or none: after an error every file is as it was, and nothing is left behind.
+    /// What is to be taken back and cannot be is told by [`BoundaryError::Torn`].
+    fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError>;
+
     /// Creates a folder and every missing one above it; fine if it exists already. Returns its resolved path.
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError>;
 }
@@ -197,6 +201,27 @@ pub enum WriteMode {
     Overwrite,
 }
 
+/// One of several changes that are made together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// A regular file is replaced or created.
+    Write {
+        /// Which one.
+        path: &'a str,
+        /// What it holds.
+        bytes: &'a [u8],
+        /// What may be there.
+        mode: WriteMode,
+        /// The file whose permissions a new one gets; what the process gives where absent.
+        like: Option<&'a str>,
+    },
+    /// A regular file is removed; a link is followed to what it names, and stays.
+    Remove {
+        /// Which one.
+        path: &'a str,
+    },
+}
+
 /// What a write did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
@@ -219,8 +244,12 @@ pub enum WriteStep {
     KeepOwnerAndMode,
     /// It is about to be forced to the disk.
     Sync,
+    /// What it replaces is about to get a second name, so that it can be brought back.
+    KeepOld,
     /// It is about to get its name.
     Rename,
+    /// A file is about to lose its name.
+    Remove,
 }
 
 /// Asked before each step of a write; an error is treated as if the step had failed with it. This is how a test lets a
@@ -246,6 +275,10 @@ impl FileBoundary for Workspace {
 
     fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
         Workspace::write_atomic(self, path, bytes, mode)
+    }
+
+    fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+        Workspace::change_all(self, changes)
     }
 
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {

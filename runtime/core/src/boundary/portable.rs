@@ -5,7 +5,8 @@
 //! inside, a write through a link that dangles is refused, and folders made for a write that then failed stay.
 
 use super::{
-    BoundaryError, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, StepGate, WriteMode, WriteStep, Written,
+    BoundaryError, Change, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, StepGate, WriteMode, WriteStep,
+    Written,
     path::{Part, names_of, parse, strip_root},
     protected::is_protected,
     shown_path,
@@ -167,6 +168,72 @@ impl Workspace {
         done?;
         let shown = if place.is_workspace { target } else { place.root.path.join(target) };
         Ok(Written { path: shown, created })
+    }
+
+    /// Makes changes, all of them or none. See [`super::FileBoundary::change_all`].
+    ///
+    /// What a change replaces is held in memory until the last one is made.
+    pub fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+        let (mut undos, mut written) = (Vec::new(), Vec::new());
+        for change in changes {
+            let (Change::Write { path, .. } | Change::Remove { path }) = *change;
+            match self.change(*change) {
+                Ok((done, old)) => {
+                    written.push(done);
+                    undos.push((path, old));
+                }
+                Err(error) => {
+                    let back = |(path, old): (&str, Option<Vec<u8>>)| {
+                        let taken = match old {
+                            Some(old) => self.write_atomic(path, &old, WriteMode::Overwrite).map(drop),
+                            None => self.remove(path),
+                        };
+                        taken.is_err().then(|| path.to_owned())
+                    };
+                    let left: Vec<String> = undos.into_iter().rev().filter_map(back).collect();
+                    return Err(if left.is_empty() {
+                        error
+                    } else {
+                        BoundaryError::Torn { error: Box::new(error), left }
+                    });
+                }
+            }
+        }
+        Ok(written)
+    }
+
+    /// One change, with what was there before.
+    fn change(&self, change: Change<'_>) -> Result<(Written, Option<Vec<u8>>), BoundaryError> {
+        let old = |path: &str| -> Result<Vec<u8>, BoundaryError> {
+            let mut bytes = Vec::new();
+            let mut open = self.open_file(path)?;
+            io::Read::read_to_end(&mut open.file, &mut bytes).map_err(|e| BoundaryError::from_io(path, "read", e))?;
+            Ok(bytes)
+        };
+        match change {
+            Change::Write { path, bytes, mode, .. } => {
+                let before = match old(path) {
+                    Ok(bytes) => Some(bytes),
+                    Err(BoundaryError::NotFound { .. }) => None,
+                    Err(error) => return Err(error),
+                };
+                Ok((self.write_atomic(path, bytes, mode)?, before))
+            }
+            Change::Remove { path } => {
+                let before = old(path)?;
+                let place = self.place(path)?.resolved()?;
+                self.remove(path)?;
+                Ok((Written { path: place, created: false }, Some(before)))
+            }
+        }
+    }
+
+    fn remove(&self, path: &str) -> Result<(), BoundaryError> {
+        let place = self.place(path)?;
+        place.require_writable()?;
+        place.require_file("remove")?;
+        self.before(path, WriteStep::Remove)?;
+        place.root.handle.remove_file(place.canonical()?).map_err(|e| place.error("remove", e))
     }
 
     /// Creates a folder and what is missing above it. See [`super::FileBoundary::create_dirs`].

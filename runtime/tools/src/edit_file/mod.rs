@@ -234,7 +234,7 @@ fn edit(boundary: &dyn FileBoundary, request: &Request) -> Result<String, ToolEr
 }
 
 /// The bytes of a file that can be edited as text.
-fn content(path: &str, open: OpenFile) -> Result<Vec<u8>, ToolError> {
+pub(crate) fn content(path: &str, open: OpenFile) -> Result<Vec<u8>, ToolError> {
     let len = usize::try_from(open.len).unwrap_or(usize::MAX);
     if len > MOST_BYTES {
         return Err(too_large(path, "has", len));

@@ -8,14 +8,13 @@ use slot_runtime::contract::{
 };
 use std::sync::Arc;
 
-/// The name of the tool.
-const EDIT: &str = "edit_file";
+/// The names of the tools.
+const EDITS: [&str; 2] = ["apply_patch", "edit_file"];
 
-/// The tools, with the one that edits replaced.
+/// The tools, with those that edit replaced.
 pub(super) fn plant(seam: Seam, tools: Vec<Arc<dyn ToolSpec>>) -> Vec<Arc<dyn ToolSpec>> {
-    let broken = |tool: Arc<dyn ToolSpec>| match tool.name() {
-        EDIT => Arc::new(Broken { seam, inner: tool }),
-        _ => tool,
+    let broken = |tool: Arc<dyn ToolSpec>| -> Arc<dyn ToolSpec> {
+        if EDITS.contains(&tool.name()) { Arc::new(Broken { seam, inner: tool }) } else { tool }
     };
     tools.into_iter().map(broken).collect()
 }

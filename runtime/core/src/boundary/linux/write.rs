@@ -29,14 +29,14 @@ const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
 /// The permissions of a new folder before the process's own mask.
 const NEW_FOLDER: Mode = Mode::from_raw_mode(0o777);
 /// The permissions a replaced file keeps. The set-user and set-group bits are dropped, as the system does on a write.
-const KEPT_MODE: u32 = 0o1777;
+pub(super) const KEPT_MODE: u32 = 0o1777;
 
 impl Workspace {
     /// Replaces or creates a file in one step. See [`crate::boundary::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
         self.attempt(path, |place| {
             require_writable(path, &place)?;
-            let job = Job { workspace: self, path, bytes };
+            let job = Job { workspace: self, path, bytes, new_mode: None };
             match &place.found {
                 Found::Directory => Err(Retry::not_a_file(path, EntryKind::Directory)),
                 Found::Other(stat) => match kind_of(stat) {
@@ -44,13 +44,13 @@ impl Workspace {
                         Err(BoundaryError::Exists { path: path.to_owned() }.into())
                     }
                     EntryKind::File => {
-                        job.replace(&place)?;
+                        job.replace(&place, false)?.settle();
                         Ok(Written { path: self.shown(&place), created: false })
                     }
                     other => Err(Retry::not_a_file(path, other)),
                 },
                 Found::Missing(missing) => {
-                    job.create(&place, missing)?;
+                    job.create(&place, missing)?.settle();
                     let mut created = self.shown(&place);
                     created.extend(&missing.names);
                     Ok(Written { path: created, created: true })
@@ -78,7 +78,7 @@ impl Workspace {
         })
     }
 
-    fn before(&self, path: &str, step: WriteStep) -> Result<(), Retry> {
+    pub(super) fn before(&self, path: &str, step: WriteStep) -> Result<(), Retry> {
         match &self.gate {
             Some(gate) => gate(step).map_err(|e| BoundaryError::from_io(path, "write", e).into()),
             None => Ok(()),
@@ -87,7 +87,7 @@ impl Workspace {
 }
 
 /// Refuses what may only be read. What is still missing counts with the rest of the path.
-fn require_writable(path: &str, place: &Place) -> Result<(), Retry> {
+pub(super) fn require_writable(path: &str, place: &Place) -> Result<(), Retry> {
     let missing = match &place.found {
         Found::Missing(missing) => missing.names.as_slice(),
         Found::Directory | Found::Other(_) => &[],
@@ -99,10 +99,12 @@ fn require_writable(path: &str, place: &Place) -> Result<(), Retry> {
 }
 
 /// One write.
-struct Job<'a> {
-    workspace: &'a Workspace,
-    path: &'a str,
-    bytes: &'a [u8],
+pub(super) struct Job<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) path: &'a str,
+    pub(super) bytes: &'a [u8],
+    /// The permissions of a file that is created; where absent, those that the process gives.
+    pub(super) new_mode: Option<Mode>,
 }
 
 impl Job<'_> {
@@ -110,7 +112,8 @@ impl Job<'_> {
         &self.workspace.roots[place.root]
     }
 
-    fn replace(&self, place: &Place) -> Result<(), Retry> {
+    /// Puts the content in the place of a file; that one keeps another name if it may have to be brought back.
+    pub(super) fn replace(&self, place: &Place, keep_old: bool) -> Result<Undo, Retry> {
         let Some((name, parents)) = place.names.split_last() else {
             return Err(Retry::not_a_file(self.path, EntryKind::Directory));
         };
@@ -123,16 +126,42 @@ impl Job<'_> {
         self.workspace.before(self.path, WriteStep::KeepOwnerAndMode)?;
         self.keep_owner_and_mode(&temporary.file, &old)?;
         self.sync(&temporary.file)?;
+        let old = if keep_old { Some(self.second_name(&folder, name)?) } else { None };
         self.workspace.before(self.path, WriteStep::Rename)?;
         fs::renameat(&folder, &temporary.name, &folder, name.as_os_str()).map_err(|e| match e {
             Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST => Retry::Again,
             other => raced(self.path, "write", other),
         })?;
         temporary.keep();
-        Ok(())
+        let old = old.map(|old| old.into_name());
+        Ok(Undo { folder, name: name.clone(), old, folders: None, done: false })
     }
 
-    fn create(&self, place: &Place, missing: &Missing) -> Result<(), Retry> {
+    /// A second name for a file, which goes again unless it is kept.
+    fn second_name<'f>(&self, folder: &'f OwnedFd, name: &OsStr) -> Result<SecondName<'f>, Retry> {
+        self.workspace.before(self.path, WriteStep::KeepOld)?;
+        let second = unused_name();
+        fs::linkat(folder, name, folder, &second, AtFlags::empty()).map_err(|e| raced(self.path, "keep", e))?;
+        Ok(SecondName { folder, name: second, kept: false })
+    }
+
+    /// Takes the name of a file away; under another it can be brought back.
+    pub(super) fn remove(&self, place: &Place) -> Result<Undo, Retry> {
+        let Some((name, parents)) = place.names.split_last() else {
+            return Err(Retry::not_a_file(self.path, EntryKind::Directory));
+        };
+        let folder = self
+            .root(place)
+            .open_beneath(parents, OFlags::PATH | OFlags::DIRECTORY)
+            .map_err(|e| raced(self.path, "remove", e))?;
+        self.writable(&folder, name)?;
+        self.workspace.before(self.path, WriteStep::Remove)?;
+        let second = unused_name();
+        fs::renameat(&folder, name.as_os_str(), &folder, &second).map_err(|e| raced(self.path, "remove", e))?;
+        Ok(Undo { folder, name: name.clone(), old: Some(second), folders: None, done: false })
+    }
+
+    pub(super) fn create(&self, place: &Place, missing: &Missing) -> Result<Undo, Retry> {
         let Some((name, parents)) = missing.names.split_last().filter(|_| !missing.climbs) else {
             return Err(missing.error(self.path, place).into());
         };
@@ -142,6 +171,9 @@ impl Job<'_> {
         }
         let (folder, folders) = NewFolders::make(self.workspace, self.path, place, parents)?;
         let temporary = self.fill(&folder, NEW_FILE)?;
+        if let Some(mode) = self.new_mode {
+            fs::fchmod(&temporary.file, mode).map_err(|e| failed(self.path, "write", e))?;
+        }
         self.sync(&temporary.file)?;
         self.workspace.before(self.path, WriteStep::Rename)?;
         publish(&folder, &temporary.name, name).map_err(|e| match e {
@@ -149,8 +181,7 @@ impl Job<'_> {
             other => raced(self.path, "write", other),
         })?;
         temporary.keep();
-        folders.keep();
-        Ok(())
+        Ok(Undo { folder, name: name.clone(), old: None, folders: Some(folders), done: false })
     }
 
     /// Asks the system whether the file at `name` may be written, and what it is. A rename needs no such permission,
@@ -212,6 +243,75 @@ fn publish(folder: &OwnedFd, temporary: &OsStr, name: &OsStr) -> Result<(), Errn
     }
 }
 
+/// A name that nothing has. Freshly keyed each time by the system's randomness; shown to nobody but where it must be told
+/// what is left of a change.
+fn unused_name() -> OsString {
+    let random = RandomState::new().build_hasher().finish();
+    OsString::from(format!(".slot-{random:016x}.tmp"))
+}
+
+/// What takes a change back, while others that belong to it may still fail.
+pub(super) struct Undo {
+    folder: OwnedFd,
+    name: OsString,
+    /// The other name of what was there.
+    old: Option<OsString>,
+    folders: Option<NewFolders>,
+    done: bool,
+}
+
+impl Undo {
+    /// The change stays.
+    pub(super) fn settle(mut self) {
+        self.done = true;
+        if let Some(old) = &self.old {
+            // The change is made. An old name left behind is no reason to say that it is not.
+            let _ = fs::unlinkat(&self.folder, old, AtFlags::empty());
+        }
+        if let Some(folders) = self.folders.take() {
+            folders.keep();
+        }
+    }
+
+    /// What was there is there again; or the name under which it is, if that is possible no more.
+    pub(super) fn take_back(mut self) -> Result<(), Option<OsString>> {
+        self.done = true;
+        let taken = match &self.old {
+            Some(old) => fs::renameat(&self.folder, old, &self.folder, &self.name),
+            None => fs::unlinkat(&self.folder, &self.name, AtFlags::empty()),
+        };
+        taken.map_err(|_| self.old.take())
+    }
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        debug_assert!(self.done, "a change is settled or taken back");
+    }
+}
+
+/// A second name that goes again unless it is kept.
+struct SecondName<'f> {
+    folder: &'f OwnedFd,
+    name: OsString,
+    kept: bool,
+}
+
+impl SecondName<'_> {
+    fn into_name(mut self) -> OsString {
+        self.kept = true;
+        std::mem::take(&mut self.name)
+    }
+}
+
+impl Drop for SecondName<'_> {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = fs::unlinkat(self.folder, &self.name, AtFlags::empty());
+        }
+    }
+}
+
 /// A file that is removed unless it is kept.
 struct Temporary<'f> {
     folder: BorrowedFd<'f>,
@@ -225,9 +325,7 @@ impl<'f> Temporary<'f> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut last = Errno::EXIST;
         for _ in 0..NAME_ATTEMPTS {
-            // Freshly keyed each time by the system's randomness; the name is never shown to anyone.
-            let random = RandomState::new().build_hasher().finish();
-            let name = OsString::from(format!(".slot-{random:016x}.tmp"));
+            let name = unused_name();
             match fs::openat(folder, &name, flags, mode) {
                 Ok(handle) => return Ok(Temporary { folder, name, file: File::from(handle), kept: false }),
                 Err(Errno::EXIST) => last = Errno::EXIST,

@@ -4,6 +4,7 @@
 
 mod race;
 mod read;
+mod together;
 mod write;
 
 use super::*;
@@ -105,6 +106,7 @@ fn variant(error: &BoundaryError) -> &'static str {
         BoundaryError::Unstable { .. } => "unstable",
         BoundaryError::Denied { .. } => "denied",
         BoundaryError::Owner { .. } => "owner",
+        BoundaryError::Torn { .. } => "torn",
         BoundaryError::Io { .. } => "io",
     }
 }

@@ -1,0 +1,109 @@
+//! Several changes on Linux, all of them or none.
+//!
+//! They are made one after the other, each as if it stood alone, and what each replaced keeps another name in its folder
+//! until the last one is made. When one fails, those before it are taken back in reverse order.
+
+use super::{
+    Retry, Workspace, failed, kind_of,
+    walk::Found,
+    write::{Job, KEPT_MODE, Undo, require_writable},
+};
+use crate::boundary::{BoundaryError, Change, EntryKind, WriteMode, Written};
+use rustix::fs::Mode;
+
+impl Workspace {
+    /// Makes changes, all of them or none. See [`crate::boundary::FileBoundary::change_all`].
+    pub fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+        let mut undos: Vec<(&str, Undo)> = Vec::with_capacity(changes.len());
+        let mut written = Vec::with_capacity(changes.len());
+        for change in changes {
+            let made = match *change {
+                Change::Write { path, bytes, mode, like } => self.write_undoable(path, bytes, mode, like),
+                Change::Remove { path } => self.remove_undoable(path),
+            };
+            let (Change::Write { path, .. } | Change::Remove { path }) = *change;
+            match made {
+                Ok((done, undo)) => {
+                    written.push(done);
+                    undos.push((path, undo));
+                }
+                Err(error) => return Err(take_back(error, undos)),
+            }
+        }
+        undos.into_iter().for_each(|(_, undo)| undo.settle());
+        Ok(written)
+    }
+
+    fn write_undoable(
+        &self,
+        path: &str,
+        bytes: &[u8],
+        mode: WriteMode,
+        like: Option<&str>,
+    ) -> Result<(Written, Undo), BoundaryError> {
+        let new_mode = like.map(|like| self.mode_of(like)).transpose()?;
+        self.attempt(path, |place| {
+            require_writable(path, &place)?;
+            let job = Job { workspace: self, path, bytes, new_mode };
+            match &place.found {
+                Found::Directory => Err(Retry::not_a_file(path, EntryKind::Directory)),
+                Found::Other(stat) => match kind_of(stat) {
+                    EntryKind::File if mode == WriteMode::Create => {
+                        Err(BoundaryError::Exists { path: path.to_owned() }.into())
+                    }
+                    EntryKind::File => {
+                        let undo = job.replace(&place, true)?;
+                        Ok((Written { path: self.shown(&place), created: false }, undo))
+                    }
+                    other => Err(Retry::not_a_file(path, other)),
+                },
+                Found::Missing(missing) => {
+                    let undo = job.create(&place, missing)?;
+                    let mut created = self.shown(&place);
+                    created.extend(&missing.names);
+                    Ok((Written { path: created, created: true }, undo))
+                }
+            }
+        })
+    }
+
+    fn remove_undoable(&self, path: &str) -> Result<(Written, Undo), BoundaryError> {
+        self.attempt(path, |place| {
+            require_writable(path, &place)?;
+            match &place.found {
+                Found::Directory => Err(Retry::not_a_file(path, EntryKind::Directory)),
+                Found::Other(stat) if kind_of(stat) == EntryKind::File => {
+                    let job = Job { workspace: self, path, bytes: &[], new_mode: None };
+                    let undo = job.remove(&place)?;
+                    Ok((Written { path: self.shown(&place), created: false }, undo))
+                }
+                Found::Other(stat) => Err(Retry::not_a_file(path, kind_of(stat))),
+                Found::Missing(missing) => Err(missing.error(path, &place).into()),
+            }
+        })
+    }
+
+    /// The permissions of a file.
+    fn mode_of(&self, path: &str) -> Result<Mode, BoundaryError> {
+        let open = self.open_file(path)?;
+        let stat = rustix::fs::fstat(&open.file).map_err(|e| match failed(path, "look at", e) {
+            Retry::Never(error) => error,
+            Retry::Again => BoundaryError::Unstable { path: path.to_owned() },
+        })?;
+        Ok(Mode::from_raw_mode(stat.st_mode & KEPT_MODE))
+    }
+}
+
+/// Takes changes back, the last one first; the error, with what could not be taken back.
+fn take_back(error: BoundaryError, undos: Vec<(&str, Undo)>) -> BoundaryError {
+    let mut left = Vec::new();
+    for (path, undo) in undos.into_iter().rev() {
+        if let Err(old) = undo.take_back() {
+            left.push(match old {
+                Some(old) => format!("{path} (its old content is beside it, as {})", old.to_string_lossy()),
+                None => format!("{path} (it is new)"),
+            });
+        }
+    }
+    if left.is_empty() { error } else { BoundaryError::Torn { error: Box::new(error), left } }
+}
