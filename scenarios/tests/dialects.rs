@@ -4,22 +4,17 @@
 //! decoders, which know nothing of the mock. What comes out must be what went in, however the bytes were cut.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use mock_llm::dialect::{Dialect as Encoder, Form};
+#[path = "../../fuzz/src/dialects.rs"]
+mod shared;
+
 use mock_llm::plan::Plan;
 use mock_llm::script::{Delivery, End, Eol, Framing, Stop};
 use mock_llm::turn::ModelTurn;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+use shared::{PAIRS, bare, decode, expected, form};
 use slot_oracles::trace::ServedCall;
-use slot_wire::stream::{StreamDecoder, StreamEnd};
-use slot_wire::{Dialect, StopReason, Terminal, Turn};
-
-/// The same dialect on either side.
-const PAIRS: [(Encoder, Dialect); 3] = [
-    (Encoder::Chat, Dialect::Chat),
-    (Encoder::Anthropic, Dialect::Anthropic),
-    (Encoder::Responses, Dialect::Responses),
-];
+use slot_wire::Terminal;
 
 /// Argument text, valid or not.
 fn arguments() -> impl Strategy<Value = String> {
@@ -60,56 +55,23 @@ fn turn() -> impl Strategy<Value = ModelTurn> {
     )
 }
 
-/// Decodes a body piece by piece; the faults go with it.
-fn decode<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Turn, StreamEnd, Option<String>) {
-    let mut decoder = StreamDecoder::new(dialect);
-    let mut fault = None;
-    for piece in pieces {
-        if let Err(error) = decoder.feed(piece, &mut Vec::new()) {
-            fault.get_or_insert(error.to_string());
-        }
-    }
-    let (turn, end) = decoder.finish();
-    (turn, end, fault)
-}
-
-/// What every dialect must say of this turn: everything but token counts and what a provider seals.
-fn expected(turn: &ModelTurn) -> Turn {
-    let stop = match turn.stop {
-        Stop::Stop => StopReason::Stop,
-        Stop::ToolCalls => StopReason::ToolCalls,
-        Stop::MaxTokens => StopReason::MaxTokens,
-        Stop::ContentFilter => StopReason::ContentFilter,
-    };
-    let call = |call: &ServedCall| slot_wire::RawCall {
-        id: call.id.clone(),
-        name: call.name.clone(),
-        arguments: call.arguments.clone(),
-    };
-    Turn {
-        text: turn.text.clone(),
-        reasoning: turn.reason.clone(),
-        calls: turn.calls.iter().map(call).collect(),
-        terminal: if turn.end == End::Clean { Terminal::Clean { stop } } else { Terminal::None },
-        ..Turn::default()
-    }
-}
-
-/// No arguments and an empty object are the same empty call: Anthropic opens every call with an empty object.
-fn bare(mut turn: Turn) -> Turn {
-    for call in turn.calls.iter_mut().filter(|call| call.arguments.is_empty()) {
-        call.arguments.push_str("{}");
-    }
-    Turn { usage: None, blocks: Vec::new(), ..turn }
-}
-
 fn config() -> ProptestConfig {
     let beside = FileFailurePersistence::WithSource("proptest-regressions");
     ProptestConfig { cases: 96, failure_persistence: Some(Box::new(beside)), ..ProptestConfig::default() }
 }
 
-fn form(stream: bool) -> Form {
-    Form { stream, usage: true, model: "m".to_owned() }
+/// The fuzz target's committed inputs hold.
+#[test]
+fn the_committed_corpus_holds() {
+    let mut count = 0;
+    for folder in ["corpus", "regressions"] {
+        let folder = format!("{}/../fuzz/{folder}/diff_dialects", env!("CARGO_MANIFEST_DIR"));
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            shared::diff_dialects(&std::fs::read(entry.path()).unwrap());
+            count += 1;
+        }
+    }
+    assert!(count >= 8, "only {count} inputs");
 }
 
 proptest! {

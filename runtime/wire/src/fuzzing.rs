@@ -7,10 +7,12 @@ mod arguments;
 pub mod forge;
 mod names;
 mod schemas;
+mod turns;
 
 pub use arguments::argument_ladder;
 pub use names::name_ladder;
 pub use schemas::schema_clean;
+pub use turns::dialect_turn;
 
 use crate::sse::{SseDecoder, SseError, SseLimits};
 
