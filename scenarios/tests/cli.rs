@@ -39,6 +39,7 @@ fn what_is_unknown_is_bad_input() {
         "no case begins with \"pair/two-cals\", and no rule is called so; did you mean",
     );
     check_bad(&[], &["run", "PAIR-99"], "did you mean \"PAIR-0");
+    check_bad(&[], &["run", "schema/", "--profile", "universal"], "no rule of the profile is judged in schema/; leave");
     check_bad(&[], &["explain", "reg/bad-nam"], "did you mean \"reg/bad-name\"?");
     check_bad(&[], &["run", "--agent", "nobody", "--allow-network"], "no agent is called `nobody`");
     check_bad(&[], &["run", "missing.toml"], "cannot read missing.toml");

@@ -150,29 +150,36 @@ fn choose(args: &RunArgs) -> Result<(Library, Vec<CaseSet>), String> {
     } else {
         args.sources.load().map_err(|error| error.to_string())?
     };
-    if let Some(profile) = args.profile {
-        let wanted = match profile {
-            ProfileArg::Universal => Profile::Universal,
-            ProfileArg::House => Profile::House,
-        };
-        library.keep_rules(|rule| rule.profile == wanted);
-    }
     let patterns: Vec<String> = args.patterns.iter().filter(|pattern| !file(pattern)).cloned().collect();
     if patterns.len() != args.patterns.len() && args.patterns.len() > 1 {
         return Err("a case file stands alone; give either one file or patterns".to_owned());
     }
-    match library.choose(&patterns) {
-        Ok(sets) => Ok((library, sets)),
-        Err(pattern) => {
-            let mut known = library.rules.ids();
-            known.extend(library.all().map(|case| case.id.as_str()));
-            let fix = match crate::source::nearest(pattern, &known) {
-                Some(near) => format!("did you mean {near:?}?"),
-                None => "see slotspec list".to_owned(),
-            };
-            Err(format!("no case begins with {pattern:?}, and no rule is called so; {fix}"))
-        }
+    let sets = library.choose(&patterns).map_err(|pattern| unknown(pattern, &library))?;
+    let Some(profile) = args.profile else { return Ok((library, sets)) };
+    let wanted = match profile {
+        ProfileArg::Universal => Profile::Universal,
+        ProfileArg::House => Profile::House,
+    };
+    library.keep_rules(|rule| rule.profile == wanted);
+    // What a pattern names may be of the other profile alone.
+    let of_profile: Vec<String> =
+        patterns.iter().filter(|pattern| library.choose(std::slice::from_ref(*pattern)).is_ok()).cloned().collect();
+    if of_profile.is_empty() && !patterns.is_empty() {
+        return Err(format!("no rule of the profile is judged in {}; leave --profile out", patterns.join(", ")));
     }
+    let sets = library.choose(&of_profile).map_err(|pattern| unknown(pattern, &library))?;
+    Ok((library, sets))
+}
+
+/// What is told of a pattern that names nothing.
+fn unknown(pattern: &str, library: &Library) -> String {
+    let mut known = library.rules.ids();
+    known.extend(library.all().map(|case| case.id.as_str()));
+    let fix = match crate::source::nearest(pattern, &known) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => "see slotspec list".to_owned(),
+    };
+    format!("no case begins with {pattern:?}, and no rule is called so; {fix}")
 }
 
 /// The baseline of this file. One that is about to be written may be absent.

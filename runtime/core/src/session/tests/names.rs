@@ -90,7 +90,7 @@ impl ToolSpec for Late {
 async fn a_deferred_tool_is_answered_with_its_schema_and_runs_when_it_is_called_again() {
     let fits = r#"{"search":"x"}"#;
     let responses = [
-        call(&[("a", "late", r#"{"old_string":"x"}"#), ("b", "late", fits), ("c", "late", "{")]),
+        call(&[("a", "late", r#"{"old_string":"x"}"#), ("b", "late", fits), ("c", "late", "{do}")]),
         call(&[("d", "late", fits)]),
         say(""),
     ];
