@@ -9,6 +9,7 @@ use super::call::{Raw, Refusal, Stage};
 use super::policy::ArgumentReader;
 use crate::contract::ValidationFault;
 use serde_json::Value;
+use slot_wire::names::quoted;
 use slot_wire::repair::{ArgumentFault, Fallback, FaultKind, Rung, TurnEnd, replayable};
 use std::borrow::Cow;
 
@@ -62,17 +63,17 @@ fn unreadable(name: &str, fault: ArgumentFault) -> Reading {
         Ok(fallback) => return Reading::Fallback(fallback),
         Err(fault) => fault,
     };
+    // No tool may have been found under it yet: it is whatever the model wrote.
+    let name = quoted(name);
     Reading::Refused(match &fault.kind {
         FaultKind::Cut { why } => Refusal::new(
             Stage::Truncation,
             format!(
-                "this turn was cut (output limit, filter or lost piece) before the arguments of {name:?} were complete ({why}), so it \
+                "this turn was cut (output limit, filter or lost piece) before the arguments of {name} were complete ({why}), so it \
                  was NOT executed. Send the whole call again; if it is long, split it into several calls"
             ),
         ),
-        _ => {
-            Refusal::new(Stage::Parse, format!("the arguments of {name:?} cannot be used, so it was not run: {fault}"))
-        }
+        _ => Refusal::new(Stage::Parse, format!("the arguments of {name} cannot be used, so it was not run: {fault}")),
     })
 }
 

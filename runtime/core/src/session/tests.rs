@@ -405,6 +405,15 @@ fn nothing_is_mended_in_a_turn_that_was_cut() {
 }
 
 #[test]
+fn an_endless_name_is_cut_where_it_is_quoted() {
+    let shown = format!("{:?}… (300 bytes)", "x".repeat(slot_wire::names::LONGEST));
+    let expect = format!(
+        "c1 failed this turn was cut (output limit, filter or lost piece) before the arguments of {shown} were complete"
+    );
+    reads(&"x".repeat(300), r#"{"a":1"#, "length", &expect, r#"{"unreadable_arguments":"{\"a\":1"}"#);
+}
+
+#[test]
 fn a_call_that_lost_a_piece_is_not_mended() {
     let piece = |name: &str, arguments: &str| json!({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": name, "arguments": arguments}}]}}]});
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]});
