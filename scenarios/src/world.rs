@@ -15,7 +15,7 @@ pub use spec::{Behaviour, ExtensionTool, WorldSpec};
 use crate::isolate::census::Processes;
 use slot_oracles::trace::{Leftover, Node};
 use snapshot::Snapshot;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -354,12 +354,22 @@ fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
 
 /// Replaces each `from` by its `to` in one pass; at one place the longest wins. A match whose next character satisfies
 /// `goes_on` is part of a longer word and stays.
+///
+/// A trace may hold hundreds of megabytes, so that only places where a pair could begin are looked at.
 fn replace(text: &str, pairs: &[(String, String)], goes_on: impl Fn(char) -> bool) -> String {
+    let firsts: BTreeSet<u8> = pairs.iter().filter_map(|(from, _)| from.bytes().next()).collect();
+    let firsts: Vec<u8> = firsts.into_iter().collect();
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(first) = rest.chars().next() {
+    // The first byte of a text is never inside a character, so that what is found is a place to cut.
+    while let Some(at) = find_any(&firsts, rest.as_bytes())
+        && let Some(first) = rest[at..].chars().next()
+    {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
         let hit = pairs
             .iter()
+            .filter(|(from, _)| !from.is_empty())
             .filter(|(from, _)| rest.strip_prefix(from.as_str()).is_some_and(|after| !after.starts_with(&goes_on)))
             .max_by_key(|(from, _)| from.len());
         let taken = match hit {
@@ -374,7 +384,18 @@ fn replace(text: &str, pairs: &[(String, String)], goes_on: impl Fn(char) -> boo
         };
         rest = &rest[taken..];
     }
+    out.push_str(rest);
     out
+}
+
+/// The first place of one of these bytes.
+fn find_any(bytes: &[u8], text: &[u8]) -> Option<usize> {
+    match *bytes {
+        [a] => memchr::memchr(a, text),
+        [a, b] => memchr::memchr2(a, b, text),
+        [a, b, c] => memchr::memchr3(a, b, c, text),
+        _ => text.iter().position(|byte| bytes.contains(byte)),
+    }
 }
 
 /// A value that no other run on this machine has. It is never shown to a model, so it need not follow a seed.

@@ -263,3 +263,21 @@ fn dangerous_places_are_files_or_whole_folders() {
         assert_eq!(is_dangerous_in_home(path), expect, "{path}");
     }
 }
+
+#[test]
+fn the_longest_name_wins_and_a_longer_word_stays() {
+    let pairs = |names: &[(&str, &str)]| -> Vec<(String, String)> {
+        names.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect()
+    };
+    let check = |names: &[(&str, &str)], text: &str, expect: &str| {
+        assert_eq!(super::replace(text, &pairs(names), char::is_alphanumeric), expect);
+    };
+    let nested = [("/r", "$R"), ("/r/w", "$W")];
+    check(&nested, "/r/w/a /r/b /r/w2 /rr ü/r", "$W/a $R/b $R/w2 /rr ü$R");
+    check(&nested, "", "");
+    check(&nested, "ü🦀 no place", "ü🦀 no place");
+    // What replaces is not replaced again, and an empty name is no name.
+    check(&[("a", "b"), ("b", "a"), ("", "c")], "a b ab", "b a aa");
+    // More first bytes than one search takes.
+    check(&[("a", "1"), ("b", "2"), ("c", "3"), ("ü", "4")], "a,b,c,ü,d", "1,2,3,4,d");
+}
