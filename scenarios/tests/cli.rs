@@ -7,7 +7,7 @@ mod common;
 use common::{Place, check_bad, told};
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const CASE: &str = r#"title = "a file is written"
@@ -181,6 +181,22 @@ fn a_hang_up_and_a_quit_are_interrupts() {
     check_stopped_by(rustix::process::Signal::QUIT);
 }
 
+/// The same command, with no signal ignored: whoever runs the tests may ignore some, as a shell's background job does.
+fn with_default_signals(command: &Command) -> Command {
+    let mut plain = Command::new("env");
+    plain.arg("--default-signal").arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => plain.env(name, value),
+            None => plain.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        plain.current_dir(folder);
+    }
+    plain
+}
+
 #[track_caller]
 fn check_stopped_by(signal: rustix::process::Signal) {
     let place = Place::new();
@@ -189,8 +205,7 @@ fn check_stopped_by(signal: rustix::process::Signal) {
         .replace("{ path = \"a.txt\", content = \"alpha\" }", "{ command = \"echo alpha > a.txt; sleep 600\" }");
     place.write("mine/a/slow.toml", &format!("limit_ms = 500000\n{slow}"));
     place.write("mine/a/slower.toml", &format!("limit_ms = 500000\n{slow}"));
-    let child = place
-        .command(&["run", "--cases", "mine", "--jobs", "1"])
+    let child = with_default_signals(&place.command(&["run", "--cases", "mine", "--jobs", "1"]))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

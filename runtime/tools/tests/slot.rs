@@ -115,8 +115,12 @@ fn bad_input_is_told_to_the_person_who_gave_it() {
 fn running(folder: &Path, ignoring: &str) -> Child {
     let (url, _) = serve("echo $$ > pid; mv pid ready; sleep 600");
     let program = slot(&url, folder);
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", &format!("{ignoring} exec \"$0\" \"$@\"")]).arg(program.get_program()).args(program.get_args());
+    // Whoever runs the tests may ignore signals, as a shell's background job does; that must not be inherited here.
+    let mut shell = Command::new("env");
+    shell
+        .args(["--default-signal", "/bin/sh", "-c", &format!("{ignoring} exec \"$0\" \"$@\"")])
+        .arg(program.get_program())
+        .args(program.get_args());
     let child = shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
     while !folder.join("ready").exists() {
