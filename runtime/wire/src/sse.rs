@@ -356,7 +356,10 @@ impl SseDecoder {
         self.fail(SseError::InvalidUtf8 { offset: line_start + error.valid_up_to() as u64 })
     }
 
+    /// Nothing is read behind a fault: the stream is as long as it was read, whatever else the chunk holds.
     fn fail(&mut self, error: SseError) -> SseError {
+        let (SseError::TooLarge { offset, .. } | SseError::InvalidUtf8 { offset }) = error;
+        self.offset = offset;
         self.failed = Some(error);
         error
     }

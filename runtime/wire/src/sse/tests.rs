@@ -31,10 +31,12 @@ fn decode(chunks: &[&[u8]], limits: SseLimits) -> Vec<String> {
             .feed(chunk, |event| out.push(format!("{}|{}|{}@{}", event.name, event.data, event.id, event.offset)));
         if let Err(error) = result {
             assert_eq!(decoder.feed(b"data: x\n\n", |_| panic!("fed after a fault")), Err(error));
-            out.push(match error {
-                SseError::TooLarge { offset, limit } => format!("too large @{offset} > {limit}"),
-                SseError::InvalidUtf8 { offset } => format!("not utf-8 @{offset}"),
-            });
+            let (at, told) = match error {
+                SseError::TooLarge { offset, limit } => (offset, format!("too large @{offset} > {limit}")),
+                SseError::InvalidUtf8 { offset } => (offset, format!("not utf-8 @{offset}")),
+            };
+            assert_eq!(decoder.finish().bytes, at, "the stream ends for it where its fault is");
+            out.push(told);
             return out;
         }
     }
@@ -45,6 +47,16 @@ fn decode(chunks: &[&[u8]], limits: SseLimits) -> Vec<String> {
     }
     out.extend(decoder.retry().map(|retry| format!("retry {retry}")));
     out
+}
+
+#[test]
+fn a_fault_behind_an_open_event_ends_the_stream_there() {
+    check(b"data: a\n\ndata: b\ndata: \xfc\n\n", &["|a|@0", "not utf-8 @23"]);
+    check_limited(
+        "data: a\n\ndata: b\ndata: long\n",
+        SseLimits { max_event_bytes: 12 },
+        &["|a|@0", "too large @22 > 12"],
+    );
 }
 
 #[test]
