@@ -138,7 +138,7 @@ impl Planner<'_> {
         let Some(tool) = self.snapshot.tools.get(&found.tool).map(Arc::clone) else {
             return Err(Refusal::new(
                 Stage::Name,
-                format!("there is no tool {:?} any more; nothing was run", found.tool),
+                format!("there is no tool {:?} any more; nothing was run. Use another tool of the list", found.tool),
             ));
         };
         self.note(&call, EventKind::Resolved { tool: found.tool, how: found.how.as_str() });
