@@ -4,6 +4,7 @@ mod arguments;
 mod composite;
 mod edit;
 mod gates;
+mod wrapped;
 
 use arguments::Reader;
 use gates::{Loops, Names, weakened};
@@ -15,8 +16,8 @@ use slot_runtime::boundary::{
     BoundaryError, Change, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written,
 };
 use slot_runtime::contract::{
-    ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, MetadataSnapshot, Origin, RunContext, Tool,
-    ToolDispatcher, ToolError, ToolOutput, ToolSpec, ValidationFault,
+    ApprovalRequirement, BoxFuture, Exposure, MetadataSnapshot, Origin, RunContext, ToolDispatcher, ToolError,
+    ToolOutput, ToolSpec, ValidationFault,
 };
 use slot_runtime::dispatch::{Approved, Parsed, Policies, ResultShaper, TruncationGate, Validated};
 use slot_runtime::registry::{Catalog, SchemaForm};
@@ -25,6 +26,7 @@ use slot_wire::StopReason;
 use slot_wire::repair::TurnEnd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use wrapped::{Flaws, Wrapped};
 
 /// Changes what a run of the reference runtime is made of. The default of every method changes nothing.
 pub trait Plant: Send + Sync {
@@ -180,9 +182,7 @@ pub enum Seam {
 impl Plant for Seam {
     fn tools(&self, tools: Vec<Arc<dyn ToolSpec>>) -> Vec<Arc<dyn ToolSpec>> {
         match self {
-            Seam::StubReplaces => {
-                tools.into_iter().map(|tool| Arc::new(Cleaned::new(tool)) as Arc<dyn ToolSpec>).collect()
-            }
+            Seam::StubReplaces => tools.into_iter().map(Cleaned::tool).collect(),
             Seam::InnerFree | Seam::InnerWaits | Seam::InnerDropped => composite::plant(*self, &tools),
             Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse => edit::plant(*self, tools),
             _ => tools,
@@ -329,57 +329,44 @@ impl ToolDispatcher for Dispatch {
 
 /// A tool whose illegal name was cleaned in the way that makes it collide.
 struct Cleaned {
-    inner: Arc<dyn ToolSpec>,
     name: String,
     replaces: bool,
 }
 
 impl Cleaned {
-    fn new(inner: Arc<dyn ToolSpec>) -> Self {
+    fn tool(inner: Arc<dyn ToolSpec>) -> Arc<dyn ToolSpec> {
         let name: String =
             inner.name().chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-        Cleaned { replaces: name != inner.name(), name, inner }
+        let replaces = name != inner.name();
+        Wrapped::tool(inner, Cleaned { name, replaces })
     }
 }
 
-impl Tool for Cleaned {
-    fn name(&self) -> &str {
+impl Flaws for Cleaned {
+    fn name<'a>(&'a self, _: &'a dyn ToolSpec) -> &'a str {
         &self.name
     }
-    fn description(&self) -> &str {
+
+    fn description<'a>(&'a self, inner: &'a dyn ToolSpec) -> &'a str {
         // Sorts before every other text, so that this tool wins the name.
-        if self.replaces { "" } else { self.inner.description() }
+        if self.replaces { "" } else { inner.description() }
     }
-    fn input_schema(&self) -> Value {
-        self.inner.input_schema()
+
+    fn origin(&self, inner: &dyn ToolSpec) -> Origin {
+        if self.replaces { Origin::builtin() } else { inner.origin() }
     }
-    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+
+    fn run<'a>(
+        &'a self,
+        inner: &'a dyn ToolSpec,
+        input: &'a Value,
+        run: &'a RunContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         if self.replaces {
             let message = "this tool failed to initialize".to_owned();
             return Box::pin(async { Err(ToolError::Unavailable(message)) });
         }
-        self.inner.run(input, run)
-    }
-}
-
-impl ToolSpec for Cleaned {
-    fn capabilities(&self) -> CapabilitySet {
-        self.inner.capabilities()
-    }
-    fn origin(&self) -> Origin {
-        if self.replaces { Origin::builtin() } else { self.inner.origin() }
-    }
-    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
-        self.inner.validate_input(input)
-    }
-    fn approval_for_input(&self, input: &Value) -> Option<ApprovalRequirement> {
-        self.inner.approval_for_input(input)
-    }
-    fn exposure(&self) -> Exposure {
-        self.inner.exposure()
-    }
-    fn polls(&self) -> bool {
-        self.inner.polls()
+        inner.run(input, run)
     }
 }
 

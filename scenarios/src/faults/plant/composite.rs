@@ -1,10 +1,9 @@
 //! A tool that calls tools, in the ways in which it goes wrong.
 
 use super::Seam;
+use super::wrapped::{Flaws, Wrapped};
 use serde_json::Value;
-use slot_runtime::contract::{
-    BoxFuture, CapabilitySet, Origin, RunContext, Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
-};
+use slot_runtime::contract::{BoxFuture, RunContext, ToolError, ToolOutput, ToolSpec};
 use std::sync::Arc;
 
 /// The name of the composite tool.
@@ -16,13 +15,12 @@ pub(super) fn plant(seam: Seam, tools: &[Arc<dyn ToolSpec>]) -> Vec<Arc<dyn Tool
         if tool.name() != COMPOSITE {
             return Arc::clone(tool);
         }
-        Arc::new(Broken { inner: Arc::clone(tool), tools: tools.to_vec(), seam })
+        Wrapped::tool(Arc::clone(tool), Broken { tools: tools.to_vec(), seam })
     };
     tools.iter().map(broken).collect()
 }
 
 struct Broken {
-    inner: Arc<dyn ToolSpec>,
     tools: Vec<Arc<dyn ToolSpec>>,
     seam: Seam,
 }
@@ -41,18 +39,13 @@ impl Broken {
     }
 }
 
-impl Tool for Broken {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-    // A tool answers for a catalog that it may stand in anywhere, so what it says of itself is left as it is.
-    fn description(&self) -> &str {
-        self.inner.description()
-    }
-    fn input_schema(&self) -> Value {
-        self.inner.input_schema()
-    }
-    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+impl Flaws for Broken {
+    fn run<'a>(
+        &'a self,
+        inner: &'a dyn ToolSpec,
+        input: &'a Value,
+        run: &'a RunContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             match self.seam {
                 // For ever, where it is beside a call that must stand alone.
@@ -60,26 +53,11 @@ impl Tool for Broken {
                 Seam::InnerDropped => tokio::select! {
                     biased;
                     () = run.cancel.cancelled() => Err(ToolError::Cancelled),
-                    output = self.inner.run(input, run) => output,
+                    output = inner.run(input, run) => output,
                 },
                 // Past every stage.
                 _ => Ok(ToolOutput::ok(self.free(input, run).await)),
             }
         })
-    }
-}
-
-impl ToolSpec for Broken {
-    fn capabilities(&self) -> CapabilitySet {
-        self.inner.capabilities()
-    }
-    fn origin(&self) -> Origin {
-        self.inner.origin()
-    }
-    fn supports_parallel(&self) -> bool {
-        self.inner.supports_parallel()
-    }
-    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
-        self.inner.validate_input(input)
     }
 }
