@@ -7,6 +7,7 @@ use super::extension::CaseTool;
 use super::room::Room;
 use super::{Abilities, Agent, AgentRun, Answer, BoxFuture, Job, Mode};
 use crate::faults::Plant;
+use crate::isolate::census::own_session;
 use crate::world::World;
 use mock_llm::MockLlm;
 use slot_oracles::{RuntimeTrace, trace::AgentEnd};
@@ -99,8 +100,7 @@ impl InProcess {
         };
         let events = log.canonical().iter().map(|e| serde_json::to_value(e).unwrap_or_default()).collect();
         let runtime = Some(RuntimeTrace { events });
-        let session = rustix::process::getsid(None).ok().and_then(|id| u32::try_from(id.as_raw_nonzero().get()).ok());
-        Ok(AgentRun { end, runtime, stdout, stderr: String::new(), session })
+        Ok(AgentRun { end, runtime, stdout, stderr: String::new(), session: own_session() })
     }
 
     fn dispatcher(&self, job: &Job<'_>) -> Result<Arc<dyn ToolDispatcher>, String> {

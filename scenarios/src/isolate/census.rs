@@ -12,6 +12,7 @@
 use rustix::process::{Pid, Signal, WaitOptions};
 use slot_oracles::trace::Leftover;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -214,13 +215,21 @@ fn reap(pid: u32) {
 fn processes() -> BTreeMap<u32, Stat> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid: u32| Some((pid, stat_of(pid)?))).collect()
+    pids.filter_map(|pid: u32| Some((pid, stat_of(&pid)?))).collect()
+}
+
+/// The session that this process is in; `None` where the system does not tell.
+///
+/// It is 0 where the leader is outside of our namespace of process ids, as under `docker exec` or `unshare --pid`:
+/// that is why it is read here and not asked by `getsid`, whose wrapper takes 0 for impossible.
+pub fn own_session() -> Option<u32> {
+    stat_of(&"self").map(|stat| stat.session)
 }
 
 /// The file is given out whole by the first read, and there are as many of them as there are processes.
-fn stat_of(pid: u32) -> Option<Stat> {
+fn stat_of(process: &dyn Display) -> Option<Stat> {
     let mut buffer = [0; MAX_STAT];
-    let len = fs::File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut buffer)).ok()?;
+    let len = fs::File::open(format!("/proc/{process}/stat")).and_then(|mut file| file.read(&mut buffer)).ok()?;
     stat(&String::from_utf8_lossy(&buffer[..len]))
 }
 
@@ -270,7 +279,7 @@ fn line_to(pid: u32, top: u32, all: &BTreeMap<u32, Stat>) -> Option<Vec<u32>> {
 
 /// Whether a process with this line of parents belongs to no run, and is none of our own: those stay in our session.
 fn is_stray(line: &[u32], all: &BTreeMap<u32, Stat>) -> bool {
-    let own = rustix::process::getsid(None).map_or(0, |id| id.as_raw_nonzero().get().cast_unsigned());
+    let own = own_session();
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let runs: Vec<Processes> = known.iter().filter_map(Weak::upgrade).map(Processes).collect();
     drop(known);
@@ -282,7 +291,7 @@ fn is_stray(line: &[u32], all: &BTreeMap<u32, Stat>) -> bool {
             tracked || limit == Some(run.0.mark) || run.marked(pid) || run.works_inside(pid)
         })
     };
-    line.iter().all(|pid| all.get(pid).is_some_and(|stat| stat.session != own) && !of_a_run(*pid))
+    line.iter().all(|pid| all.get(pid).is_some_and(|stat| Some(stat.session) != own) && !of_a_run(*pid))
 }
 
 /// A number that a run's processes have as their limit, different for each marker as far as that goes.
