@@ -108,6 +108,11 @@ pub(super) fn miss(path: &str, place: &Place, file: &[u8], miss: &Miss) -> Strin
                 lines(places)
             )
         }
+        Miss::Overlapping(places) => format!(
+            "Search string matched 2 locations in {path} ({}) that overlap; quote more lines in search, so that it fits \
+             only one of them, or pass occurrence=1 to replace the first. Nothing was changed.",
+            lines(places)
+        ),
         Miss::SeveralTolerated(tolerated, places) => {
             let aside = match tolerated {
                 Tolerated::Punctuation => "typographic punctuation",

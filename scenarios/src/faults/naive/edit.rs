@@ -42,7 +42,8 @@ pub fn run(path: &Path, old: &str, new: &str, flaw: Flaw) -> String {
 }
 
 fn place(text: &str, old: &str, flaw: Flaw) -> Result<Range<usize>, String> {
-    let count = text.matches(old).count();
+    // Places that overlap count as well.
+    let count = text.char_indices().filter(|(at, _)| text[*at..].starts_with(old)).count();
     match text.find(old) {
         _ if old.is_empty() => Err("there is no text to look for".to_owned()),
         Some(at) if count == 1 || flaw == Flaw::EditFirst => Ok(at..at + old.len()),

@@ -90,6 +90,8 @@ pub enum Miss {
     Absent,
     /// It has several places, and nothing chooses among them.
     Several(Places),
+    /// It has one place, and another that overlaps it: which of the two is meant is as open as with several.
+    Overlapping(Places),
     /// It has several places once this is set aside.
     SeveralTolerated(Tolerated, Places),
     /// A place was asked for beyond the last.
@@ -210,9 +212,17 @@ struct Found {
     kept: Vec<Range<usize>>,
     /// Where the first ones begin.
     first: Vec<usize>,
+    /// Where another place begins within the only one.
+    overlapping: Option<usize>,
 }
 
 impl Found {
+    /// The only place and the one that overlaps it, if there is one.
+    fn pair(&self, file: &[u8]) -> Option<Places> {
+        let (first, second) = (*self.first.first()?, self.overlapping?);
+        Some(Places { count: 2, lines: vec![line_of(file, first), line_of(file, second)] })
+    }
+
     fn add(&mut self, range: Range<usize>, choice: Choice) {
         self.count += 1;
         if self.first.len() < KEPT_PLACES {
@@ -244,19 +254,21 @@ fn exact(file: &[u8], search: &str, choice: Choice) -> Result<Option<Found>, Mis
     let mut found = Found::default();
     let any_ends = search.contains('\n') || search.contains('\r');
     if search.contains('\r') || !any_ends {
-        scan(file, search.as_bytes(), |range| found.add(range, choice));
+        let second = scan(file, search.as_bytes(), |range| found.add(range, choice));
+        found.overlapping = second.map(|range| range.start);
     }
     if found.count == 0 && any_ends {
         let view = View::of(file, Aside::Nothing);
-        scan(view.text(), &look(search, Aside::Nothing), |range| {
+        let second = scan(view.text(), &look(search, Aside::Nothing), |range| {
             if let Some(range) = view.file_range(range) {
                 found.add(range, choice);
             }
         });
+        found.overlapping = second.and_then(|range| Some(view.file_range(range)?.start));
     }
     match (found.count, choice) {
         (0, _) => Ok(None),
-        (1, Choice::Only) => Ok(Some(found)),
+        (1, Choice::Only) => found.pair(file).map_or(Ok(Some(found)), |pair| Err(Miss::Overlapping(pair))),
         (_, Choice::Only) => Err(Miss::Several(found.places(file))),
         (count, Choice::Nth(asked)) if asked > count => Err(Miss::Beyond { asked, places: found.places(file) }),
         (count, Choice::All) if count > MOST_PLACES as u64 => Err(Miss::TooMany(count)),
@@ -264,14 +276,28 @@ fn exact(file: &[u8], search: &str, choice: Choice) -> Result<Option<Found>, Mis
     }
 }
 
-/// Calls `hit` with each place of `needle`, going on behind it.
-fn scan(text: &[u8], needle: &[u8], mut hit: impl FnMut(Range<usize>)) {
+/// Calls `hit` with each place of `needle`, going on behind it. Where there is but one, the next that overlaps it is
+/// given back: `aa` has one place in `aaa`, and another.
+fn scan(text: &[u8], needle: &[u8], mut hit: impl FnMut(Range<usize>)) -> Option<Range<usize>> {
     if needle.is_empty() {
-        return;
+        return None;
     }
-    for at in memchr::memmem::find_iter(text, needle) {
+    let mut starts = memchr::memmem::find_iter(text, needle);
+    let first = starts.next()?;
+    hit(first..first + needle.len());
+    let mut is_only = true;
+    for at in starts {
+        is_only = false;
         hit(at..at + needle.len());
     }
+    is_only.then(|| overlapping(text, &Finder::new(needle), first + 1, needle.len())).flatten()
+}
+
+/// The place of a needle of `len` bytes that `finder` sees at `from` or less than `len` bytes behind it.
+fn overlapping(text: &[u8], finder: &Finder<'_>, from: usize, len: usize) -> Option<Range<usize>> {
+    let end = text.len().min(from + 2 * len - 2);
+    let at = from + finder.find(text.get(from..end)?)?;
+    Some(at..at + len)
 }
 
 fn tolerant<'a>(file: &[u8], search: &str, choice: Choice, replacement: &'a str) -> Result<Plan<'a>, Miss> {
@@ -280,6 +306,10 @@ fn tolerant<'a>(file: &[u8], search: &str, choice: Choice, replacement: &'a str)
         let Some(range) = found.kept.first().cloned() else { continue };
         match choice {
             _ if found.count > 1 => return Err(Miss::SeveralTolerated(tolerated, found.places(file))),
+            Choice::Only if found.overlapping.is_some() => {
+                let pair = found.pair(file).unwrap_or_else(|| found.places(file));
+                return Err(Miss::SeveralTolerated(tolerated, pair));
+            }
             Choice::Nth(asked) if asked > 1 => return Err(Miss::Beyond { asked, places: found.places(file) }),
             _ => return Ok(plan(file, vec![range], 1, tolerated, Cow::Borrowed(replacement), verbatim)),
         }
@@ -331,7 +361,8 @@ fn indented(file: &[u8], search: &str) -> Found {
         found.add(range, Choice::Only);
     };
     if !from_line_start {
-        scan(view.text(), &needle, add);
+        let second = scan(view.text(), &needle, add);
+        found.overlapping = second.and_then(|range| Some(view.file_range(range)?.start));
         return found;
     }
     let mut from = 0;
@@ -343,10 +374,17 @@ fn indented(file: &[u8], search: &str) -> Found {
     // feed may be the last byte of the place before.
     let fed: Vec<u8> = std::iter::once(b'\n').chain(needle.iter().copied()).collect();
     let finder = Finder::new(&fed);
+    let mut first = (from > 0).then_some(0);
     from = from.saturating_sub(1);
     while let Some(at) = finder.find(&view.text()[from..]).map(|at| from + at + 1) {
         add(at..at + needle.len());
+        first.get_or_insert(at);
         from = at + needle.len() - 1;
+    }
+    // A place that overlaps begins behind a line feed within the only one.
+    if let (1, Some(first)) = (found.count, first) {
+        let second = overlapping(view.text(), &finder, first, fed.len());
+        found.overlapping = second.and_then(|range| Some(view.file_range(range)?.start + 1));
     }
     found
 }
@@ -355,11 +393,12 @@ fn indented(file: &[u8], search: &str) -> Found {
 fn punctuated(file: &[u8], search: &str, dash: &'static [u8]) -> Found {
     let mut found = Found::default();
     let view = View::of(file, Aside::Punctuation(dash));
-    scan(view.text(), &look(search, Aside::Punctuation(dash)), |range| {
+    let second = scan(view.text(), &look(search, Aside::Punctuation(dash)), |range| {
         if let Some(range) = view.file_range(range) {
             found.add(range, Choice::Only);
         }
     });
+    found.overlapping = second.and_then(|range| Some(view.file_range(range)?.start));
     found
 }
 
@@ -385,7 +424,7 @@ fn between(file: &[u8], start: &str, end: &str) -> Result<Range<usize>, Miss> {
     let first = match exact(file, start, Choice::Only) {
         Ok(Some(found)) => found.kept.into_iter().next().ok_or(Miss::NoStart)?,
         Ok(None) => return Err(Miss::NoStart),
-        Err(Miss::Several(places)) => return Err(Miss::Starts(places)),
+        Err(Miss::Several(places) | Miss::Overlapping(places)) => return Err(Miss::Starts(places)),
         Err(other) => return Err(other),
     };
     let rest = &file[first.end..];

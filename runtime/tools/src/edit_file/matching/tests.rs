@@ -55,7 +55,30 @@ fn several_places_need_a_choice() {
 #[test]
 fn places_do_not_overlap() {
     check_choice("aaaaa", "aa", Choice::All, "x", Ok(("xxa", Tolerated::Nothing)));
-    check("aaa", "aa", "x", Ok(("xa", Tolerated::Nothing)));
+    check_choice("aaa", "aa", Choice::Nth(1), "x", Ok(("xa", Tolerated::Nothing)));
+    check_choice("aaa", "aa", Choice::All, "x", Ok(("xa", Tolerated::Nothing)));
+}
+
+#[test]
+fn of_two_places_that_overlap_none_is_guessed() {
+    check("aaa", "aa", "x", Err(Miss::Overlapping(places(2, &[1, 1]))));
+    check("}\n}\n}\n", "}\n}\n", "x\n", Err(Miss::Overlapping(places(2, &[1, 2]))));
+    check("}\r\n}\r\n}\r\n", "}\n}\n", "x\n", Err(Miss::Overlapping(places(2, &[1, 2]))));
+    check(
+        "  }\n  }\n  }\n",
+        "    }\n    }\n",
+        "x",
+        Err(Miss::SeveralTolerated(Tolerated::Indentation, places(2, &[1, 2]))),
+    );
+    check(
+        "a }\n  }\n  }\n",
+        "}\n    }\n",
+        "x",
+        Err(Miss::SeveralTolerated(Tolerated::Indentation, places(2, &[1, 2]))),
+    );
+    check("“a”“a”“a”", "\"a\"\"a\"", "x", Err(Miss::SeveralTolerated(Tolerated::Punctuation, places(2, &[1, 1]))));
+    check("abab", "abab", "x", Ok(("x", Tolerated::Nothing)));
+    check("a\nb\n", "a\nb\n", "", Ok(("", Tolerated::Nothing)));
 }
 
 #[test]
@@ -328,7 +351,8 @@ proptest! {
     #[test]
     fn what_is_there_once_is_found_as_it_is(before in text(), search in "[a-c]{4,9}", after in text(), new in text()) {
         let file = format!("{before}{search}{after}");
-        prop_assume!(file.matches(&search).count() == 1);
+        let places = file.char_indices().filter(|(at, _)| file[*at..].starts_with(&search)).count();
+        prop_assume!(places == 1);
         let plan = find(file.as_bytes(), Target::Search(&search, Choice::Only), &new).expect("it is there");
         prop_assert_eq!(plan.tolerated, Tolerated::Nothing);
         prop_assert_eq!(&plan.spans[0].range, &(before.len()..before.len() + search.len()));
