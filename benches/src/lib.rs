@@ -1,5 +1,7 @@
 //! Inputs that more than one bench needs. The benches themselves are in `benches/`.
 
+pub mod arguments;
+
 use std::fmt::Write;
 
 /// A stream as a provider sends it while a model writes the arguments of one call: `events` events named
