@@ -59,6 +59,7 @@ mod tests {
                 "patience_ms",
                 "prompt",
                 "seed",
+                "strict_schemas",
                 "title",
                 "turn",
                 "twin",

@@ -18,7 +18,7 @@ use slot_runtime::boundary::{FileBoundary, Workspace};
 use slot_runtime::contract::{ToolDispatcher, ToolSpec};
 use slot_runtime::dispatch::Policies;
 use slot_runtime::event::{Event, EventLog, EventSink};
-use slot_runtime::registry::Registry;
+use slot_runtime::registry::{Registry, SchemaForm};
 use slot_runtime::session::Unobserved;
 use slot_runtime::transport::{Connector, Endpoint, HttpLimits, Io, ModelClient, TcpConnector};
 use slot_runtime::{Outcome, Session, SessionConfig};
@@ -114,7 +114,8 @@ impl InProcess {
         for spec in job.tools {
             tools.push(Arc::new(CaseTool::new(spec.clone(), root.to_owned(), Arc::clone(&room))));
         }
-        Ok(self.plant.dispatcher(Arc::new(Registry::new(self.plant.tools(tools)))))
+        let form = if job.strict_schemas { SchemaForm::Strict } else { SchemaForm::Cleaned };
+        Ok(self.plant.dispatcher(Arc::new(Registry::in_form(self.plant.tools(tools), form))))
     }
 }
 

@@ -98,6 +98,8 @@ pub struct Job<'a> {
     pub limit: Duration,
     /// How long the agent waits for a further part of a response, if it can be told.
     pub patience: Option<Duration>,
+    /// Whether tools are advertised in strict form; only for agents in which a case registers tools.
+    pub strict_schemas: bool,
 }
 
 /// A scripted answer to an approval question.

@@ -131,6 +131,8 @@ pub struct CatalogExpect {
     pub contains: BTreeMap<String, String>,
     /// The whole input schema of a tool as JSON text, by the tool's name.
     pub schema: BTreeMap<String, JsonText>,
+    /// Whether a tool is said to be strict, by its name.
+    pub strict: BTreeMap<String, bool>,
 }
 
 /// A JSON value that is written as text, because TOML has no null.

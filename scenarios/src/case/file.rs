@@ -41,6 +41,9 @@ pub struct CaseFile {
     /// it, twice as long. Its own limits when absent. So a case about silence need not wait for minutes over sockets.
     #[serde(default)]
     pub patience_ms: Option<u64>,
+    /// Whether tools are advertised in the strict form that some providers demand, where their schemas can be said in it.
+    #[serde(default)]
+    pub strict_schemas: bool,
     /// What lies on the disk before, and which tools the case registers.
     #[serde(default)]
     pub world: WorldSpec,

@@ -150,6 +150,7 @@ fn build(
     let mut needs: BTreeSet<Ability> = file.needs.iter().copied().collect();
     needs.extend(file.cancel.as_ref().map(|_| Ability::Cancellation));
     needs.extend((!file.world.tools.is_empty()).then_some(Ability::ExtensionTools));
+    needs.extend(file.strict_schemas.then_some(Ability::ExtensionTools));
     let mut case = Case {
         id,
         title: file.title.clone(),
@@ -160,6 +161,7 @@ fn build(
         cancel: None,
         limit: Duration::from_millis(file.limit_ms),
         patience: file.patience_ms.map(Duration::from_millis),
+        strict_schemas: file.strict_schemas,
         world: file.world.clone(),
         answers: file.answers.clone(),
         script,

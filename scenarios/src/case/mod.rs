@@ -45,6 +45,8 @@ pub struct Case {
     pub limit: Duration,
     /// How long a runtime that can be told so waits for a further part of a response.
     pub patience: Option<Duration>,
+    /// Whether tools are advertised in strict form.
+    pub strict_schemas: bool,
     /// What lies on the disk before.
     pub world: WorldSpec,
     /// What the person answers.

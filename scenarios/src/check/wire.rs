@@ -3,6 +3,7 @@
 use super::Met;
 use crate::case::{CatalogExpect, Count, ExitExpect, JsonText, ResultExpect, TextExpect};
 use mock_llm::markers::without_markers;
+use serde_json::Value;
 use slot_oracles::trace::{AgentEnd, WireItem, WireRequest, WireTrace};
 use slot_oracles::{RuntimeTrace, Trace};
 
@@ -126,7 +127,21 @@ pub(super) fn catalog(wire: &WireTrace, want: &CatalogExpect) -> Vec<Met> {
             None => Met::no("not-advertised", format!("{name:?} is not advertised, only {}", names.join(", "))),
         });
     }
+    for (name, strict) in &want.strict {
+        all.push(match request.tools.iter().find(|tool| tool.name == *name) {
+            Some(tool) => Met::when(is_strict(&tool.raw) == *strict, "wrong-strictness", || {
+                format!("{name} is advertised {}", if *strict { "without being strict" } else { "as strict" })
+            }),
+            None => Met::no("not-advertised", format!("{name:?} is not advertised, only {}", names.join(", "))),
+        });
+    }
     all
+}
+
+/// Whether a declaration says that its schema is strict; chat writes that beside the function's name, a level down.
+fn is_strict(declaration: &str) -> bool {
+    let declaration: Value = serde_json::from_str(declaration).unwrap_or_default();
+    [&declaration, &declaration["function"]].into_iter().any(|part| part["strict"] == true)
 }
 
 /// The model's words as the last request replays them.

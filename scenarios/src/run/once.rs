@@ -217,6 +217,7 @@ impl Inside {
             cancel_at: case.cancel.as_ref().map(|(event, call)| (event.as_str(), call.as_str())),
             limit: self.limit,
             patience: self.case.patience,
+            strict_schemas: self.case.strict_schemas,
         };
         let agent = tokio::time::timeout(self.limit + self.runner.patience.grace, self.runner.agent.run(job));
         let run = tokio::select! {

@@ -43,6 +43,7 @@ fn job<'a>(world: &'a World, mock: &'a MockLlm, mode: Mode, limit: Duration) -> 
         cancel_at: None,
         limit,
         patience: None,
+        strict_schemas: false,
     }
 }
 
