@@ -149,7 +149,7 @@ fn build(
     let script = Script { turns: file.turns.clone(), seed: file.seed };
     let mut needs: BTreeSet<Ability> = file.needs.iter().copied().collect();
     needs.extend(file.cancel.as_ref().map(|_| Ability::Cancellation));
-    needs.extend((!file.world.tools.is_empty()).then_some(Ability::ExtensionTools));
+    needs.extend((!file.world.tools.is_empty() || !file.world.hooks.is_empty()).then_some(Ability::ExtensionTools));
     let mut case = Case {
         id,
         title: file.title.clone(),

@@ -12,7 +12,7 @@ use super::execute::{Executor, Passage, abandoned};
 use super::plan::{Planned, Planner};
 use super::policy::Attempt;
 use crate::contract::{BoxFuture, CallTools, InnerCall, InnerResult, InvokedBy, ToolError, ToolInvocation};
-use crate::event::{EventKind, EventLog, Lane, Mark};
+use crate::event::{EventKind, Lane, Mark};
 use slot_wire::{RawCall, StopReason};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,13 +50,13 @@ pub struct Nested {
 struct Open<'a> {
     calls: VecDeque<Raw>,
     count: &'a AtomicUsize,
-    log: &'a EventLog,
+    executor: &'a Executor,
 }
 
 impl<'a> Open<'a> {
     fn new(calls: VecDeque<Raw>, nested: &'a Nested) -> Self {
         nested.open.fetch_add(calls.len(), Ordering::Relaxed);
-        Open { calls, count: &nested.open, log: &nested.executor.log }
+        Open { calls, count: &nested.open, executor: &nested.executor }
     }
 
     fn settled(&mut self, count: usize) {
@@ -69,7 +69,7 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         self.count.fetch_sub(self.calls.len(), Ordering::Relaxed);
         for call in &self.calls {
-            abandoned(call, self.log);
+            abandoned(call, self.executor.stages());
         }
     }
 }

@@ -4,8 +4,10 @@
 //! is skipped, inverted or late must turn a rule red.
 
 use super::call::{Raw, Refusal, Validated};
+use super::hooks::Hooks;
 use super::loop_guard::RepetitionGuard;
 use super::names::NameLadder;
+use super::render::{ResultStore, Screen};
 use crate::approval::{ApprovalPolicy, NoChannel};
 use crate::contract::{MetadataSnapshot, ToolMetadata, ToolOutput};
 use serde_json::Value;
@@ -30,6 +32,12 @@ pub struct Policies {
     pub results: Arc<dyn ResultShaper>,
     /// Reads argument text.
     pub arguments: Arc<dyn ArgumentReader>,
+    /// What the host says about calls.
+    pub hooks: Hooks,
+    /// Keeps results beyond the session; nothing does by default.
+    pub store: Option<Arc<dyn ResultStore>>,
+    /// Shows calls to a person; nothing does by default.
+    pub screen: Option<Arc<dyn Screen>>,
 }
 
 impl Default for Policies {
@@ -42,6 +50,9 @@ impl Default for Policies {
             approval: Arc::new(NoChannel),
             results: Arc::new(CappedResults::default()),
             arguments: Arc::new(ArgumentLadder),
+            hooks: Hooks::default(),
+            store: None,
+            screen: None,
         }
     }
 }

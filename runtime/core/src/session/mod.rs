@@ -17,9 +17,10 @@ mod tests;
 
 use crate::contract::{InvokedBy, MetadataSnapshot, ToolDispatcher, ToolInvocation};
 use crate::dispatch::batch::partition;
-use crate::dispatch::execute::{Executor, Passage, abandoned};
+use crate::dispatch::execute::{Executor, LastStages, Passage, abandoned};
 use crate::dispatch::gate::Gate;
 use crate::dispatch::plan::{Loaded, Planned, Planner};
+use crate::dispatch::render::Rendering;
 use crate::dispatch::{LoopTurn, Policies, Raw, Settled};
 use crate::event::{EventKind, EventLog, Lane, Mark, SCHEMA_VERSION};
 use crate::registry::is_legal_name;
@@ -160,6 +161,8 @@ pub struct Session {
     open: VecDeque<Raw>,
     /// The deferred tools that have been loaded.
     loaded: Loaded,
+    /// Where calls are shown.
+    blocks: Rendering,
     /// Every call id of the history.
     ids: BTreeSet<String>,
     /// The number of the next model turn.
@@ -191,6 +194,7 @@ impl Session {
             };
             log.push(Lane::Session, kind, Vec::new());
         }
+        let blocks = Rendering::new(policies.screen.clone());
         let conversation = Conversation { system: config.system.clone(), items: Vec::new() };
         Session {
             config,
@@ -204,6 +208,7 @@ impl Session {
             replay: Replay::default(),
             open: VecDeque::new(),
             loaded: Loaded::default(),
+            blocks,
             ids: BTreeSet::new(),
             turn: 0,
         }
@@ -300,6 +305,7 @@ impl Session {
             loops: Arc::clone(loops),
             paused: Arc::clone(paused),
             loaded: self.loaded.clone(),
+            blocks: self.blocks.clone(),
         }
     }
 
@@ -413,7 +419,8 @@ impl Session {
 
     fn close_open_calls(&mut self) {
         while let Some(call) = self.open.front().cloned() {
-            let settled = abandoned(&call, &self.log);
+            let stages = LastStages { log: &self.log, policies: &self.policies, blocks: &self.blocks };
+            let settled = abandoned(&call, stages);
             self.answer(settled);
         }
     }
