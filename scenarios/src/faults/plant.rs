@@ -2,6 +2,7 @@
 
 mod arguments;
 mod composite;
+mod early;
 mod edit;
 mod gates;
 mod hook;
@@ -176,6 +177,16 @@ pub enum Seam {
     EditSilent,
     /// Refused edits say no more than that.
     EditTerse,
+    /// A question about repetition counts as a call.
+    LoopCountsEarly,
+    /// Any call starts early.
+    EarlyAny,
+    /// A call starts early with what its arguments would be if they ended here.
+    EarlyGuess,
+    /// What one call read early is used for another.
+    EarlyMixed,
+    /// A call that reads starts early whatever stands before it.
+    EarlyStale,
     /// Hooks are asked about nothing.
     HooksSkip,
     /// A hook that fails has said nothing.
@@ -214,6 +225,7 @@ impl Plant for Seam {
             Seam::TruncationSkip => policies.truncation = Arc::new(AdmitAll),
             Seam::ResultsUnshared => policies.results = Arc::new(Unshared(policies.results)),
             _ if hook::decorates(*self) => policies.hooks = hook::plant(*self, &policies.hooks),
+            _ if early::decorates(*self) => policies.early = early::plant(*self, policies.early),
             _ if Reader::decorates(*self) => policies.arguments = Arc::new(Reader::new(*self, policies.arguments)),
             _ if Names::decorates(*self) => policies.names = Arc::new(Names::new(*self, policies.names)),
             _ if Loops::decorates(*self) => policies.loops = Arc::new(Loops::new(*self, policies.loops)),

@@ -136,6 +136,9 @@ pub struct ExtensionTool {
     /// Whether asking it the same thing again is how it is used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub polls: bool,
+    /// Whether it says that running it for nothing leaves nothing behind, which need not be true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub early: bool,
     /// What it does when it is called.
     pub behaviour: Behaviour,
 }

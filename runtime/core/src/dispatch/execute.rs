@@ -6,6 +6,7 @@
 
 use super::batch::Batch;
 use super::call::{Approved, Raw, Refusal, Settled, Stage, Validated, append_note};
+use super::early::Early;
 use super::gate::{Gate, Held};
 use super::hooks::HookEnd;
 use super::nested::{Nested, Share};
@@ -53,6 +54,8 @@ pub struct Executor {
     pub loaded: Loaded,
     /// Where calls are shown.
     pub blocks: Rendering,
+    /// What was read early for the calls of this turn.
+    pub early: Early,
 }
 
 /// How calls pass the gate.
@@ -353,7 +356,13 @@ impl Executor {
         let tools = Arc::clone(&inner) as Arc<dyn CallTools>;
         let progress = Arc::new(self.blocks.clone());
         let context = RunContext::new(call.raw().id(), cancel).with_tools(tools).with_progress(progress);
-        let work = AssertUnwindSafe(async { self.dispatcher.run(call, &context).await }).catch_unwind();
+        let work = AssertUnwindSafe(async {
+            match self.early.of(call, self.policies.early.as_deref()).await {
+                Some(output) => Ok(output),
+                None => self.dispatcher.run(call, &context).await,
+            }
+        })
+        .catch_unwind();
         let outcome = match call.tool().interrupt {
             InterruptBehaviour::Finish => Some(work.await),
             InterruptBehaviour::Cancel => {

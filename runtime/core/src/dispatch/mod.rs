@@ -18,6 +18,7 @@
 mod arguments;
 pub mod batch;
 pub mod call;
+pub mod early;
 pub mod execute;
 mod fields;
 pub mod gate;

@@ -8,6 +8,7 @@
 
 use super::batch::{Batch, partition};
 use super::call::{Raw, Refusal, Stage};
+use super::early::Early;
 use super::execute::{Executor, Passage, abandoned};
 use super::plan::{Planned, Planner};
 use super::policy::Attempt;
@@ -78,7 +79,7 @@ impl Nested {
     /// The slot from within `outer`, which holds the gate as `share` says and ends with `cancel`.
     pub fn new(executor: &Executor, outer: &Raw, share: Share, cancel: CancellationToken) -> Self {
         let allowed = matches!(executor.gate, Passage::Take(_));
-        let executor = Executor { gate: Passage::Inside, cancel, ..executor.clone() };
+        let executor = Executor { gate: Passage::Inside, cancel, early: Early::default(), ..executor.clone() };
         let (made, open) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Nested { executor, outer: outer.clone(), share, allowed, made, one: Mutex::new(()), open }
     }

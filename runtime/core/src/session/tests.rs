@@ -1,6 +1,7 @@
 //! Whole sessions against scripted bytes over in-memory pipes.
 
 mod batches;
+mod early;
 mod forgery;
 mod hooks;
 mod loops;
