@@ -172,6 +172,18 @@ pub enum EventKind {
         /// The level that holds for this input.
         level: crate::contract::ApprovalRequirement,
     },
+    /// Call: a hook of the host was asked.
+    Hook {
+        /// Its name.
+        hook: String,
+        /// `before` or `after`.
+        when: &'static str,
+        /// What it said: `passed`, `annotated`, `denied` or `withheld`; or why it said nothing: `failed`, `panicked` or
+        /// `timed_out`.
+        verdict: &'static str,
+    },
+    /// Call: its result could not be kept beyond the session.
+    NotPersisted,
     /// Call: somebody is asked.
     ApprovalAsked,
     /// Call: it was decided.

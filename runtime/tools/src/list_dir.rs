@@ -77,6 +77,10 @@ impl ToolSpec for ListDir {
         true
     }
 
+    fn may_start_early(&self) -> bool {
+        true
+    }
+
     fn search_hint(&self) -> Option<&str> {
         Some("ls dir folder directory files names tree")
     }

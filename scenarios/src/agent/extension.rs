@@ -98,6 +98,10 @@ impl ToolSpec for CaseTool {
         self.spec.polls
     }
 
+    fn may_start_early(&self) -> bool {
+        self.spec.early
+    }
+
     fn interrupt_behaviour(&self) -> InterruptBehaviour {
         match self.spec.behaviour {
             Behaviour::Finish(_) => InterruptBehaviour::Finish,

@@ -5,7 +5,7 @@
 
 use super::extension::CaseTool;
 use super::room::Room;
-use super::{Abilities, Agent, AgentRun, Answer, BoxFuture, Job, Mode};
+use super::{Abilities, Agent, AgentRun, Answer, BoxFuture, Job, Mode, hook};
 use crate::faults::Plant;
 use crate::isolate::census::own_session;
 use crate::world::World;
@@ -85,7 +85,11 @@ impl InProcess {
             SessionConfig { system: slot_tools::SYSTEM_TEXT.to_owned(), ..SessionConfig::new("mock-model", dialect) },
             client,
             self.dispatcher(&job)?,
-            self.plant.policies(Policies { approval: approval(job.mode, job.answers), ..Policies::default() }),
+            self.plant.policies(Policies {
+                approval: approval(job.mode, job.answers),
+                hooks: hook::hooks(job.hooks, job.patience),
+                ..Policies::default()
+            }),
             log.clone(),
             Arc::new(Unobserved),
         );

@@ -6,10 +6,11 @@
 pub mod attached;
 pub mod command;
 pub mod extension;
+mod hook;
 pub mod in_process;
 mod room;
 
-use crate::world::{ExtensionTool, World};
+use crate::world::{ExtensionTool, HookSpec, World};
 use mock_llm::MockLlm;
 use serde::{Deserialize, Serialize};
 use slot_oracles::RuntimeTrace;
@@ -45,7 +46,7 @@ pub trait Agent: Send + Sync {
 pub struct Abilities {
     /// Whether it hands out runtime events.
     pub runtime_events: bool,
-    /// Whether a case may register tools of its own in it.
+    /// Whether a case may register tools and hooks of its own in it.
     pub extension_tools: bool,
     /// Whether a case may cancel it at a named event.
     pub cancellation: bool,
@@ -88,6 +89,8 @@ pub struct Job<'a> {
     pub env: &'a BTreeMap<String, String>,
     /// Tools that the case registers in the agent; empty unless the agent declares that ability.
     pub tools: &'a [ExtensionTool],
+    /// Hooks that the case registers in the agent; likewise.
+    pub hooks: &'a [HookSpec],
     /// The mock model.
     pub mock: &'a MockLlm,
     /// The dialect to speak.

@@ -185,7 +185,7 @@ pub enum See {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ability {
-    /// A case may register tools of its own.
+    /// A case may register tools and hooks of its own.
     ExtensionTools,
     /// A case may cancel the run at a named event.
     Cancellation,

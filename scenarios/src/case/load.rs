@@ -149,8 +149,9 @@ fn build(
     let script = Script { turns: file.turns.clone(), seed: file.seed };
     let mut needs: BTreeSet<Ability> = file.needs.iter().copied().collect();
     needs.extend(file.cancel.as_ref().map(|_| Ability::Cancellation));
-    needs.extend((!file.world.tools.is_empty()).then_some(Ability::ExtensionTools));
-    needs.extend(file.strict_schemas.then_some(Ability::ExtensionTools));
+    let world = &file.world;
+    let extends = !world.tools.is_empty() || !world.hooks.is_empty() || file.strict_schemas;
+    needs.extend(extends.then_some(Ability::ExtensionTools));
     let mut case = Case {
         id,
         title: file.title.clone(),

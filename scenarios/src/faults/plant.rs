@@ -2,8 +2,10 @@
 
 mod arguments;
 mod composite;
+mod early;
 mod edit;
 mod gates;
+mod hook;
 mod wrapped;
 
 use arguments::Reader;
@@ -175,6 +177,32 @@ pub enum Seam {
     EditSilent,
     /// Refused edits say no more than that.
     EditTerse,
+    /// A question about repetition counts as a call.
+    LoopCountsEarly,
+    /// Any call starts early.
+    EarlyAny,
+    /// A call starts early with what its arguments would be if they ended here.
+    EarlyGuess,
+    /// What one call read early is used for another.
+    EarlyMixed,
+    /// A call that reads starts early whatever stands before it.
+    EarlyStale,
+    /// Hooks are asked about nothing.
+    HooksSkip,
+    /// A hook that fails has said nothing.
+    HooksOpen,
+    /// What a hook says before a call is heard only after it.
+    HooksLate,
+    /// Calls that tools make are not put to hooks.
+    HooksOuter,
+    /// What hooks say is told to nobody.
+    HooksSilent,
+    /// A result that a hook withholds goes on, with the reason.
+    HooksLeak,
+    /// A hook that fails after a call takes the result with it.
+    HooksTake,
+    /// A hook's words go into the input.
+    HooksRewrite,
     /// Changes that belong together are made one by one, and stay when a later one fails.
     PatchInPart,
 }
@@ -184,6 +212,7 @@ impl Plant for Seam {
         match self {
             Seam::StubReplaces => tools.into_iter().map(Cleaned::tool).collect(),
             Seam::InnerFree | Seam::InnerWaits | Seam::InnerDropped => composite::plant(*self, &tools),
+            Seam::HooksRewrite => hook::rewriting(tools),
             Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse => edit::plant(*self, tools),
             _ => tools,
         }
@@ -195,6 +224,8 @@ impl Plant for Seam {
             Seam::ApprovalInvert => policies.approval = Arc::new(Inverted(policies.approval)),
             Seam::TruncationSkip => policies.truncation = Arc::new(AdmitAll),
             Seam::ResultsUnshared => policies.results = Arc::new(Unshared(policies.results)),
+            _ if hook::decorates(*self) => policies.hooks = hook::plant(*self, &policies.hooks),
+            _ if early::decorates(*self) => policies.early = early::plant(*self, policies.early),
             _ if Reader::decorates(*self) => policies.arguments = Arc::new(Reader::new(*self, policies.arguments)),
             _ if Names::decorates(*self) => policies.names = Arc::new(Names::new(*self, policies.names)),
             _ if Loops::decorates(*self) => policies.loops = Arc::new(Loops::new(*self, policies.loops)),

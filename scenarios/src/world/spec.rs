@@ -32,6 +32,81 @@ pub struct WorldSpec {
     /// Tools that the case registers in the runtime under test.
     #[serde(rename = "tool", default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ExtensionTool>,
+    /// Hooks that the case registers in the runtime under test, in the order in which they are asked.
+    #[serde(rename = "hook", default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookSpec>,
+}
+
+/// A hook that a case registers in the runtime under test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HookSpec {
+    /// Its name.
+    pub name: String,
+    /// The tool it speaks about; it says nothing about others. Every tool when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// What it does before a call runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<HookAct>,
+    /// What it does after a call ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<HookAct>,
+    /// Whether it says that it may be asked about a call that then never comes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub early: bool,
+}
+
+/// What a hook of a case does. As text: `pass`, `annotate:TEXT`, `stop:REASON`, `fail`, `panic`, `hang`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+pub enum HookAct {
+    /// Says nothing.
+    Pass,
+    /// Says this and lets it go on.
+    Annotate(String),
+    /// Denies the call, or withholds its result, for this reason.
+    Stop(String),
+    /// Answers with an error.
+    Fail,
+    /// Panics.
+    Panic,
+    /// Never answers.
+    Hang,
+}
+
+impl TryFrom<String> for HookAct {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("annotate", said)) => return Ok(HookAct::Annotate(said.to_owned())),
+            Some(("stop", reason)) => return Ok(HookAct::Stop(reason.to_owned())),
+            _ => {}
+        }
+        match text.as_str() {
+            "pass" => Ok(HookAct::Pass),
+            "fail" => Ok(HookAct::Fail),
+            "panic" => Ok(HookAct::Panic),
+            "hang" => Ok(HookAct::Hang),
+            _ => Err(format!(
+                "a hook cannot `{text}`, expected `pass`, `annotate:TEXT`, `stop:REASON`, `fail`, `panic` or `hang`"
+            )),
+        }
+    }
+}
+
+impl From<HookAct> for String {
+    fn from(act: HookAct) -> String {
+        match act {
+            HookAct::Pass => "pass".into(),
+            HookAct::Annotate(text) => format!("annotate:{text}"),
+            HookAct::Stop(reason) => format!("stop:{reason}"),
+            HookAct::Fail => "fail".into(),
+            HookAct::Panic => "panic".into(),
+            HookAct::Hang => "hang".into(),
+        }
+    }
 }
 
 /// A tool that a case registers in the runtime under test, possibly a broken one.
@@ -61,6 +136,9 @@ pub struct ExtensionTool {
     /// Whether asking it the same thing again is how it is used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub polls: bool,
+    /// Whether it says that running it for nothing leaves nothing behind, which need not be true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub early: bool,
     /// What it does when it is called.
     pub behaviour: Behaviour,
 }
@@ -215,12 +293,30 @@ mod tests {
     }
 
     #[test]
+    fn hooks_survive_a_round_trip() {
+        check(
+            "[[hook]]\nname = \"h\"\ntool = \"t\"\nbefore = \"stop:no\"\nafter = \"annotate:a:b\"\nearly = true\n",
+            Ok("[[hook]]\nname = \"h\"\ntool = \"t\"\nbefore = \"stop:no\"\nafter = \"annotate:a:b\"\nearly = true\n"),
+        );
+        for text in ["pass", "fail", "panic", "hang"] {
+            assert_eq!(String::from(HookAct::try_from(text.to_owned()).unwrap()), text);
+        }
+    }
+
+    #[test]
     fn faults_name_their_field() {
         check(
             "[[tool]]\nname = 'x'\nbehaviour = 'ecko'",
             Err(
                 "case:3:13: unknown behaviour `ecko`, expected `echo`, `touch:FILE`, `fail`, `panic`, `panic-in-schema`, \
                  `panic-in-description`, `hang`, `invalid:MESSAGE`, `meet:N`, `finish:FILE` or `alone` in tool[0].behaviour",
+            ),
+        );
+        check(
+            "[[hook]]\nname = 'x'\nbefore = 'rewrite'",
+            Err(
+                "case:3:10: a hook cannot `rewrite`, expected `pass`, `annotate:TEXT`, `stop:REASON`, `fail`, `panic` or \
+                 `hang` in hook[0].before",
             ),
         );
         check(

@@ -35,6 +35,8 @@ pub struct ToolMetadata {
     pub destructive: bool,
     /// Whether asking the same thing again is how it is used.
     pub polls: bool,
+    /// Whether running it for nothing leaves nothing behind.
+    pub may_start_early: bool,
     /// What a cancellation does to it.
     pub interrupt: InterruptBehaviour,
     /// When the model sees it.

@@ -18,5 +18,5 @@ pub use capability::{ApprovalRequirement, Capability, CapabilitySet};
 pub use dispatcher::{MetadataSnapshot, ToolDispatcher, ToolMetadata};
 pub use invocation::{InvokedBy, ToolInvocation};
 pub use origin::{ActivationScope, Origin, OriginKind};
-pub use output::{CallTools, InnerCall, InnerResult, RunContext, ToolError, ToolOutput};
+pub use output::{CallTools, InnerCall, InnerResult, ReportProgress, RunContext, ToolError, ToolOutput};
 pub use spec::{BoxFuture, Exposure, InterruptBehaviour, Presentation, Tool, ToolSpec, ValidationFault};

@@ -15,18 +15,33 @@ pub struct RunContext {
     /// Cancelled when the call must end. A tool ends its work, its processes included, before it returns.
     pub cancel: CancellationToken,
     inner: Option<Arc<dyn CallTools>>,
+    progress: Option<Arc<dyn ReportProgress>>,
 }
 
 impl RunContext {
     /// A run that cannot call tools.
     pub fn new(call_id: impl Into<String>, cancel: CancellationToken) -> Self {
-        RunContext { call_id: call_id.into(), cancel, inner: None }
+        RunContext { call_id: call_id.into(), cancel, inner: None, progress: None }
     }
 
     /// The run with a way to call tools.
     #[must_use]
     pub fn with_tools(self, inner: Arc<dyn CallTools>) -> Self {
         RunContext { inner: Some(inner), ..self }
+    }
+
+    /// The run with somebody who hears of its progress.
+    #[must_use]
+    pub fn with_progress(self, progress: Arc<dyn ReportProgress>) -> Self {
+        RunContext { progress: Some(progress), ..self }
+    }
+
+    /// Tells a person how far the run is, in a few words on one line. The model never reads it, and nothing depends on
+    /// whether anybody does. Once the run has ended or is to end, nothing is told any more.
+    pub fn progress(&self, text: &str) {
+        if let Some(progress) = self.progress.as_ref().filter(|_| !self.cancel.is_cancelled()) {
+            progress.report(&self.call_id, text);
+        }
     }
 
     /// Calls tools from within the run. Each inner call passes every stage by itself and gets one result; the results are
@@ -51,6 +66,12 @@ impl fmt::Debug for RunContext {
 pub trait CallTools: Send + Sync {
     /// Takes the calls through every stage; one result for each, in order.
     fn call_tools(&self, calls: Vec<InnerCall>) -> BoxFuture<'_, Vec<InnerResult>>;
+}
+
+/// Hears how far a run is.
+pub trait ReportProgress: Send + Sync {
+    /// Takes one report of a call. Must not block.
+    fn report(&self, call_id: &str, text: &str);
 }
 
 /// A call that a tool makes.

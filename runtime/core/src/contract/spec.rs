@@ -65,6 +65,12 @@ pub trait ToolSpec: Tool {
         false
     }
 
+    /// Whether a call may be run before it is certain that it comes: running it for nothing leaves nothing behind and
+    /// consumes nothing. A read that marks messages as read, empties a buffer or waits for something must not say so.
+    fn may_start_early(&self) -> bool {
+        false
+    }
+
     /// What a cancellation does to a running call.
     fn interrupt_behaviour(&self) -> InterruptBehaviour {
         InterruptBehaviour::Cancel

@@ -29,7 +29,8 @@ pub fn partition(calls: Vec<Planned>) -> Vec<Batch> {
     batches
 }
 
-fn may_overlap(call: &Planned) -> bool {
+/// Whether a call may run beside others of its kind.
+pub(super) fn may_overlap(call: &Planned) -> bool {
     match call {
         Planned::Refused { .. } => false,
         Planned::Ready { call, level } => {

@@ -113,7 +113,7 @@ impl Parsed {
     }
 
     pub(super) fn validated(self, notes: Vec<String>) -> Validated {
-        Validated { parsed: self, notes }
+        Validated { parsed: self, notes, annotations: Vec::new() }
     }
 }
 
@@ -122,6 +122,7 @@ impl Parsed {
 pub struct Validated {
     parsed: Parsed,
     notes: Vec<String>,
+    annotations: Vec<String>,
 }
 
 impl Validated {
@@ -161,6 +162,15 @@ impl Validated {
         &self.notes
     }
 
+    /// What hooks say of it: for whoever is asked for approval, and for the model with the result, whatever that is.
+    pub fn annotations(&self) -> &[String] {
+        &self.annotations
+    }
+
+    pub(super) fn annotated(self, annotations: Vec<String>) -> Self {
+        Validated { annotations, ..self }
+    }
+
     pub(super) fn approved(
         self,
         level: ApprovalRequirement,
@@ -197,6 +207,10 @@ impl Approved {
     /// What the model is told with the result although the input is valid.
     pub fn notes(&self) -> &[String] {
         self.validated.notes()
+    }
+
+    pub(super) fn validated(&self) -> &Validated {
+        &self.validated
     }
 
     /// How far it had to be approved.
@@ -275,6 +289,8 @@ pub enum Stage {
     LoopGuard,
     /// Deny rules are asked.
     Deny,
+    /// The host's hooks are asked.
+    Hook,
     /// Somebody is asked.
     Approval,
     /// The tool runs.
@@ -292,6 +308,7 @@ impl Stage {
             Stage::Validate => "validate",
             Stage::LoopGuard => "loop_guard",
             Stage::Deny => "deny",
+            Stage::Hook => "hook",
             Stage::Approval => "approval",
             Stage::Run => "run",
         }

@@ -6,13 +6,18 @@
 
 use super::batch::Batch;
 use super::call::{Approved, Raw, Refusal, Settled, Stage, Validated, append_note};
+use super::early::Early;
 use super::gate::{Gate, Held};
+use super::hooks::HookEnd;
 use super::nested::{Nested, Share};
 use super::plan::{Loaded, Planned};
 use super::policy::{Attempt, LoopAdvice, LoopTurn, Policies};
+use super::render::Rendering;
+use super::telemetry::{self, Ending};
 use crate::approval::{ApprovalDecision, ApprovalQuestion, Decider, approved, denied};
 use crate::contract::{
-    ApprovalRequirement, CallTools, Capability, InterruptBehaviour, RunContext, ToolDispatcher, ToolError, ToolOutput,
+    ApprovalRequirement, CallTools, Capability, InterruptBehaviour, InvokedBy, RunContext, ToolDispatcher, ToolError,
+    ToolMetadata, ToolOutput,
 };
 use crate::event::{EventKind, EventLog, Mark};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
@@ -22,6 +27,7 @@ use std::{
     sync::{Arc, OnceLock},
     time::Duration,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long the calls that a cancelled call has made may take to end.
@@ -46,6 +52,10 @@ pub struct Executor {
     pub paused: Arc<OnceLock<String>>,
     /// The deferred tools that have been loaded.
     pub loaded: Loaded,
+    /// Where calls are shown.
+    pub blocks: Rendering,
+    /// What was read early for the calls of this turn.
+    pub early: Early,
 }
 
 /// How calls pass the gate.
@@ -79,17 +89,25 @@ struct Outcome {
     content: String,
     is_error: bool,
     cancelled: bool,
+    ending: Ending,
 }
 
 impl Outcome {
     fn failed(content: impl Into<String>) -> Self {
-        Outcome { content: content.into(), is_error: true, cancelled: false }
+        Outcome { content: content.into(), is_error: true, cancelled: false, ending: Ending::NotStarted }
+    }
+
+    fn refused(refusal: Refusal) -> Self {
+        Outcome { ending: Ending::Refused(refusal.stage), ..Outcome::failed(refusal.reason) }
     }
 
     fn cancelled() -> Self {
-        Outcome { content: ToolError::Cancelled.to_string(), is_error: true, cancelled: true }
+        Outcome { cancelled: true, ..Outcome::failed(ToolError::Cancelled.to_string()) }
     }
 }
+
+/// A call that may go on to approval, or what it came to already.
+type Waiting = Result<(Validated, ApprovalRequirement), Outcome>;
 
 impl Executor {
     /// Settles a batch; the results are in call order. `after` are the events that its calls must follow: the ends of the
@@ -104,7 +122,7 @@ impl Executor {
             calls.into_iter().zip(&attempts).map(|(call, (attempt, _))| self.admit(call, attempt)).collect();
         let settled = match admitted.pop() {
             Some(Planned::Refused { call, refusal, .. }) if !together => {
-                vec![self.done(&call, Outcome::failed(refusal.reason))]
+                vec![self.done(&call, Outcome::refused(refusal))]
             }
             Some(Planned::Ready { call, level }) if !together => vec![self.serial(*call, level, after).await],
             last => {
@@ -112,11 +130,20 @@ impl Executor {
                 self.parallel(admitted, after).await
             }
         };
-        settled
-            .into_iter()
-            .zip(attempts)
-            .map(|(settled, (attempt, call))| self.record(settled, &attempt, &call))
-            .collect()
+        let snapshot = self.dispatcher.snapshot();
+        let each = settled.into_iter().zip(attempts);
+        each.map(|((settled, ending), (attempt, call))| {
+            let settled = self.record(settled, &attempt, &call);
+            let tool = snapshot.tools.get(&attempt.tool).map(AsRef::as_ref);
+            hand_out(&call, tool, ending, &settled, self.stages());
+            settled
+        })
+        .collect()
+    }
+
+    /// What the last stages of a call consult.
+    pub(super) fn stages(&self) -> LastStages<'_> {
+        LastStages { log: &self.log, policies: &self.policies, blocks: &self.blocks }
     }
 
     /// Puts a call to the loop guard. A call that was refused already is counted as well, and told if it repeats itself.
@@ -156,9 +183,13 @@ impl Executor {
         }
     }
 
-    async fn serial(&self, call: Validated, level: ApprovalRequirement, after: &[Mark]) -> Settled {
+    async fn serial(&self, call: Validated, level: ApprovalRequirement, after: &[Mark]) -> (Settled, Ending) {
         let raw = call.raw().clone();
-        let call = match self.approve(call, level).await {
+        let asked = match self.before(call, level).await {
+            Ok((call, level)) => self.approve(call, level).await,
+            Err(outcome) => Err(outcome),
+        };
+        let call = match asked {
             Ok(call) => call,
             Err(outcome) => return self.done(&raw, outcome),
         };
@@ -170,50 +201,102 @@ impl Executor {
         self.start(&call, after);
         let outcome = self.run(&call, Share::Alone).await;
         drop(held);
+        let outcome = self.after(&call, outcome).await;
         self.done(&raw, outcome)
     }
 
     /// Runs calls at the same time. They start in order; each fills the slot of its own index. Their ends are logged in
     /// reverse order, so that a host that pairs starts and ends by a stack pairs them rightly.
-    async fn parallel(&self, calls: Vec<Planned>, after: &[Mark]) -> Vec<Settled> {
+    async fn parallel(&self, calls: Vec<Planned>, after: &[Mark]) -> Vec<(Settled, Ending)> {
         let raws: Vec<Raw> = calls.iter().map(|call| call.raw().clone()).collect();
+        let mut waiting: Vec<Waiting> = Vec::with_capacity(calls.len());
+        for call in calls {
+            waiting.push(match call {
+                Planned::Refused { refusal, .. } => Err(Outcome::refused(refusal)),
+                Planned::Ready { call, level } => self.before(*call, level).await,
+            });
+        }
         let held = tokio::select! {
             biased;
             () = self.cancel.cancelled() => None,
             held = self.gate.shared() => Some(held),
         };
-        let mut slots: Vec<Option<Outcome>> = raws.iter().map(|_| None).collect();
+        let mut slots: Vec<Option<(Outcome, Option<Approved>)>> = raws.iter().map(|_| None).collect();
         if held.is_some() {
             let running: FuturesUnordered<_> =
-                calls.into_iter().enumerate().map(|(index, call)| self.one_of_many(index, call, after)).collect();
+                waiting.into_iter().enumerate().map(|(index, call)| self.one_of_many(index, call, after)).collect();
             let mut running = running;
-            while let Some((index, outcome)) = running.next().await {
-                slots[index] = Some(outcome);
+            while let Some((index, outcome, ran)) = running.next().await {
+                slots[index] = Some((outcome, ran));
             }
         }
         drop(held);
-        let mut settled: Vec<Settled> = raws
-            .iter()
-            .zip(slots)
-            .rev()
-            .map(|(raw, outcome)| self.done(raw, outcome.unwrap_or_else(Outcome::cancelled)))
-            .collect();
+        let mut outcomes = Vec::with_capacity(slots.len());
+        for slot in slots {
+            outcomes.push(match slot {
+                None => Outcome::cancelled(),
+                Some((outcome, None)) => outcome,
+                Some((outcome, Some(call))) => self.after(&call, outcome).await,
+            });
+        }
+        let mut settled: Vec<(Settled, Ending)> =
+            raws.iter().zip(outcomes).rev().map(|(raw, outcome)| self.done(raw, outcome)).collect();
         settled.reverse();
         settled
     }
 
-    async fn one_of_many(&self, index: usize, call: Planned, after: &[Mark]) -> (usize, Outcome) {
-        let outcome = match call {
-            Planned::Refused { refusal, .. } => Outcome::failed(refusal.reason),
-            Planned::Ready { call, level } => match self.approve(*call, level).await {
-                Err(outcome) => outcome,
-                Ok(call) => {
-                    self.start(&call, after);
-                    self.run(&call, Share::Together).await
-                }
-            },
+    async fn one_of_many(&self, index: usize, call: Waiting, after: &[Mark]) -> (usize, Outcome, Option<Approved>) {
+        let asked = match call {
+            Ok((call, level)) => self.approve(call, level).await,
+            Err(outcome) => Err(outcome),
         };
-        (index, outcome)
+        match asked {
+            Err(outcome) => (index, outcome, None),
+            Ok(call) => {
+                self.start(&call, after);
+                let outcome = self.run(&call, Share::Together).await;
+                (index, outcome, Some(call))
+            }
+        }
+    }
+
+    /// Puts a call to the host's hooks, right before anybody is asked to approve it.
+    async fn before(&self, call: Validated, level: ApprovalRequirement) -> Waiting {
+        if self.policies.hooks.each().next().is_none() {
+            return Ok((call, level));
+        }
+        let note = |kind| self.note(call.raw(), kind);
+        let asked = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(Outcome::cancelled()),
+            asked = self.policies.hooks.before(&call, level, &note) => asked,
+        };
+        match asked {
+            Ok(annotations) => Ok((call.annotated(annotations), level)),
+            Err(refusal) => {
+                note(EventKind::Refused { stage: refusal.stage.as_str() });
+                Err(Outcome::refused(refusal))
+            }
+        }
+    }
+
+    /// Puts what a call came to to the host's hooks.
+    async fn after(&self, call: &Approved, mut outcome: Outcome) -> Outcome {
+        let (content, is_error, cancelled) = (outcome.content.as_str(), outcome.is_error, outcome.cancelled);
+        let end = HookEnd { content, is_error, cancelled };
+        let note = |kind| self.note(call.raw(), kind);
+        let said = self.policies.hooks.after(call.validated(), call.level(), &end, &note).await;
+        if cancelled {
+            return outcome;
+        }
+        match said.withheld {
+            Some(reason) => Outcome { ending: outcome.ending, ..Outcome::failed(reason) },
+            None => {
+                let notes = call.validated().annotations().iter().chain(&said.notes);
+                notes.for_each(|note| append_note(&mut outcome.content, note));
+                outcome
+            }
+        }
     }
 
     /// Asks whoever must be asked. The error is what a call comes to that may not run.
@@ -224,7 +307,8 @@ impl Executor {
         let decision = if level == ApprovalRequirement::Auto {
             approved(Decider::Level)
         } else {
-            let question = question(&call, level);
+            let mut question = question(&call, level);
+            call.annotations().iter().for_each(|said| question.reason.push_str(&format!("; {said}")));
             self.note(call.raw(), EventKind::ApprovalAsked);
             // Inside the block, so that a policy that panics before it has a future is contained as well.
             let decision = AssertUnwindSafe(async { self.policies.approval.decide(&question).await }).catch_unwind();
@@ -245,22 +329,40 @@ impl Executor {
         };
         call.approved(level, decision.clone()).map_err(|call| {
             self.note(call.raw(), EventKind::Refused { stage: Stage::Approval.as_str() });
-            Outcome::failed(denial(&call, level, &decision))
+            Outcome::refused(Refusal::new(Stage::Approval, denial(&call, level, &decision)))
         })
     }
 
     fn start(&self, call: &Approved, after: &[Mark]) {
         self.log.push(call.raw().lane().clone(), EventKind::Started, after.to_vec());
+        let outer = match &call.raw().invocation().invoked_by {
+            InvokedBy::Tool { call_id } => Some(call_id.as_str()),
+            _ => None,
+        };
+        self.blocks.open(call, outer);
     }
 
     async fn run(&self, call: &Approved, share: Share) -> Outcome {
+        let started = Instant::now();
+        let outcome = self.run_to_its_end(call, share).await;
+        Outcome { ending: Ending::Ran(started.elapsed()), ..outcome }
+    }
+
+    async fn run_to_its_end(&self, call: &Approved, share: Share) -> Outcome {
         let cancel = self.cancel.child_token();
         // Whatever the run handed on of its context can make no call once it has ended.
         let _ended = cancel.clone().drop_guard();
         let inner = Arc::new(Nested::new(self, call.raw(), share, cancel.clone()));
         let tools = Arc::clone(&inner) as Arc<dyn CallTools>;
-        let context = RunContext::new(call.raw().id(), cancel).with_tools(tools);
-        let work = AssertUnwindSafe(async { self.dispatcher.run(call, &context).await }).catch_unwind();
+        let progress = Arc::new(self.blocks.clone());
+        let context = RunContext::new(call.raw().id(), cancel).with_tools(tools).with_progress(progress);
+        let work = AssertUnwindSafe(async {
+            match self.early.of(call, self.policies.early.as_deref()).await {
+                Some(output) => Ok(output),
+                None => self.dispatcher.run(call, &context).await,
+            }
+        })
+        .catch_unwind();
         let outcome = match call.tool().interrupt {
             InterruptBehaviour::Finish => Some(work.await),
             InterruptBehaviour::Cancel => {
@@ -283,7 +385,7 @@ impl Executor {
                 let is_error = output.is_error;
                 let mut content = self.policies.results.shape(output);
                 call.notes().iter().for_each(|note| append_note(&mut content, note));
-                Outcome { content, is_error, cancelled: false }
+                Outcome { content, is_error, cancelled: false, ending: Ending::NotStarted }
             }
             Some(Ok(Err(error))) => {
                 Outcome::failed(self.policies.results.shape(ToolOutput::failed(format!("Error: {error}"))))
@@ -295,14 +397,14 @@ impl Executor {
         }
     }
 
-    fn done(&self, call: &Raw, mut outcome: Outcome) -> Settled {
+    fn done(&self, call: &Raw, mut outcome: Outcome) -> (Settled, Ending) {
         if outcome.cancelled {
             self.note(call, EventKind::Cancelled);
         } else if let Some(notice) = call.mended().and_then(|mended| mended.notice.as_deref()) {
             append_note(&mut outcome.content, notice);
         }
         self.note(call, EventKind::Settled { is_error: outcome.is_error });
-        Settled::new(call.id(), outcome.content, outcome.is_error, outcome.cancelled)
+        (Settled::new(call.id(), outcome.content, outcome.is_error, outcome.cancelled), outcome.ending)
     }
 
     fn note(&self, call: &Raw, kind: EventKind) {
@@ -310,11 +412,36 @@ impl Executor {
     }
 }
 
+/// What the last stages of a call consult.
+#[derive(Clone, Copy)]
+pub struct LastStages<'a> {
+    /// Where it is logged.
+    pub log: &'a EventLog,
+    /// What keeps the result.
+    pub policies: &'a Policies,
+    /// Where the call is shown.
+    pub blocks: &'a Rendering,
+}
+
 /// Answers a call whose run was dropped before it settled.
-pub fn abandoned(call: &Raw, log: &EventLog) -> Settled {
-    log.push(call.lane().clone(), EventKind::Cancelled, Vec::new());
-    log.push(call.lane().clone(), EventKind::Settled { is_error: true }, Vec::new());
-    Settled::new(call.id(), ToolError::Cancelled.to_string(), true, true)
+pub fn abandoned(call: &Raw, stages: LastStages<'_>) -> Settled {
+    stages.log.push(call.lane().clone(), EventKind::Cancelled, Vec::new());
+    stages.log.push(call.lane().clone(), EventKind::Settled { is_error: true }, Vec::new());
+    let settled = Settled::new(call.id(), ToolError::Cancelled.to_string(), true, true);
+    hand_out(call, None, Ending::NotStarted, &settled, stages);
+    settled
+}
+
+/// The last stages: telemetry, persist and render. Nothing changes the result any more.
+fn hand_out(call: &Raw, tool: Option<&ToolMetadata>, ending: Ending, settled: &Settled, stages: LastStages<'_>) {
+    telemetry::settled(call, tool, ending, settled);
+    if let Some(store) = &stages.policies.store {
+        let kept = std::panic::catch_unwind(AssertUnwindSafe(|| store.keep(settled)));
+        if !matches!(kept, Ok(Ok(()))) {
+            stages.log.push(call.lane().clone(), EventKind::NotPersisted, Vec::new());
+        }
+    }
+    stages.blocks.close(call, settled);
 }
 
 fn question(call: &Validated, level: ApprovalRequirement) -> ApprovalQuestion {

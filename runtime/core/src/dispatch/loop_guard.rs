@@ -37,6 +37,13 @@ impl Default for RepetitionGuard {
     }
 }
 
+impl RepetitionGuard {
+    /// Whether a call is blocked that was made so often, this time included.
+    fn blocks(&self, attempt: &Attempt, recent: u32, total: u32) -> bool {
+        (!attempt.polls && recent >= self.block_at) || total > self.cap
+    }
+}
+
 impl LoopGuard for RepetitionGuard {
     fn user_turn(&self) -> Arc<dyn LoopTurn> {
         Arc::new(Turn { limits: *self, state: Mutex::default() })
@@ -79,8 +86,7 @@ impl LoopTurn for Turn {
         seen.changes = changes;
         seen.total = seen.total.saturating_add(1);
         seen.recent = seen.recent.saturating_add(1);
-        let repeats = !attempt.polls && seen.recent >= self.limits.block_at;
-        if !repeats && seen.total <= self.limits.cap {
+        if !self.limits.blocks(attempt, seen.recent, seen.total) {
             return Ok(());
         }
         let before = seen.total - 1;
@@ -90,6 +96,13 @@ impl LoopTurn for Turn {
             attempt.tool
         );
         Err(Refusal::new(Stage::LoopGuard, reason))
+    }
+
+    fn admits(&self, attempt: &Attempt) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(seen) = state.calls.get(&(attempt.tool.clone(), attempt.fingerprint)) else { return true };
+        let recent = if seen.changes == state.changes { seen.recent } else { 0 };
+        !self.limits.blocks(attempt, recent.saturating_add(1), seen.total.saturating_add(1))
     }
 
     fn record(&self, attempt: &Attempt, failed: bool) -> LoopAdvice {

@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! Raw ─ truncation ─ name ─▶ Resolved ─ parse ─▶ Parsed ─ validate ─▶ Validated
-//!     ─ loop guard ─ deny ─ approval ─▶ Approved ─ batch ─ gate ─ run ─▶ Settled
+//!     ─ loop guard ─ deny ─ before-hooks ─ approval ─▶ Approved ─ batch ─ gate ─ run ─▶ Settled
 //! ```
+//!
+//! Then, one call at a time in call order: after-hooks, loop record, persist ([`render::ResultStore`]), render.
 //!
 //! Each stage consumes the type before it, and the constructors are private to this module: a call that skipped a stage
 //! cannot be written down. A refusal at any stage is a result like any other: it answers the call, and says what to do.
@@ -16,16 +18,20 @@
 mod arguments;
 pub mod batch;
 pub mod call;
+pub mod early;
 pub mod execute;
 mod fields;
 pub mod gate;
+pub mod hooks;
 pub mod hydrate;
 pub mod loop_guard;
 pub mod names;
 pub mod nested;
 pub mod plan;
 pub mod policy;
+pub mod render;
 mod shape;
+mod telemetry;
 
 pub use arguments::Mended;
 pub use call::{Approved, Parsed, Raw, Refusal, Resolved, Settled, Stage, Validated};

@@ -8,11 +8,12 @@
 
 use super::batch::{Batch, partition};
 use super::call::{Raw, Refusal, Stage};
+use super::early::Early;
 use super::execute::{Executor, Passage, abandoned};
 use super::plan::{Planned, Planner};
 use super::policy::Attempt;
 use crate::contract::{BoxFuture, CallTools, InnerCall, InnerResult, InvokedBy, ToolError, ToolInvocation};
-use crate::event::{EventKind, EventLog, Lane, Mark};
+use crate::event::{EventKind, Lane, Mark};
 use slot_wire::{RawCall, StopReason};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,13 +51,13 @@ pub struct Nested {
 struct Open<'a> {
     calls: VecDeque<Raw>,
     count: &'a AtomicUsize,
-    log: &'a EventLog,
+    executor: &'a Executor,
 }
 
 impl<'a> Open<'a> {
     fn new(calls: VecDeque<Raw>, nested: &'a Nested) -> Self {
         nested.open.fetch_add(calls.len(), Ordering::Relaxed);
-        Open { calls, count: &nested.open, log: &nested.executor.log }
+        Open { calls, count: &nested.open, executor: &nested.executor }
     }
 
     fn settled(&mut self, count: usize) {
@@ -69,7 +70,7 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         self.count.fetch_sub(self.calls.len(), Ordering::Relaxed);
         for call in &self.calls {
-            abandoned(call, self.log);
+            abandoned(call, self.executor.stages());
         }
     }
 }
@@ -78,7 +79,7 @@ impl Nested {
     /// The slot from within `outer`, which holds the gate as `share` says and ends with `cancel`.
     pub fn new(executor: &Executor, outer: &Raw, share: Share, cancel: CancellationToken) -> Self {
         let allowed = matches!(executor.gate, Passage::Take(_));
-        let executor = Executor { gate: Passage::Inside, cancel, ..executor.clone() };
+        let executor = Executor { gate: Passage::Inside, cancel, early: Early::default(), ..executor.clone() };
         let (made, open) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Nested { executor, outer: outer.clone(), share, allowed, made, one: Mutex::new(()), open }
     }

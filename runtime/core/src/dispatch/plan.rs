@@ -93,6 +93,11 @@ impl Planner<'_> {
         planned
     }
 
+    /// Plans one call by itself, and loads nothing.
+    pub(super) fn plan_alone(&self, call: Raw) -> Planned {
+        self.plan_one(call, &self.loaded.names(), &mut BTreeSet::new())
+    }
+
     fn plan_one(&self, call: Raw, loaded: &BTreeSet<String>, newly: &mut BTreeSet<String>) -> Planned {
         let end = self.policies.truncation.end(self.stop, self.torn);
         let (call, reading) = arguments::read(call, end, self.policies.arguments.as_ref());

@@ -4,8 +4,11 @@
 //! is skipped, inverted or late must turn a rule red.
 
 use super::call::{Raw, Refusal, Validated};
+use super::early::{EarlyStart, OnlyPlainReads};
+use super::hooks::Hooks;
 use super::loop_guard::RepetitionGuard;
 use super::names::NameLadder;
+use super::render::{ResultStore, Screen};
 use crate::approval::{ApprovalPolicy, NoChannel};
 use crate::contract::{MetadataSnapshot, ToolMetadata, ToolOutput};
 use serde_json::Value;
@@ -30,6 +33,14 @@ pub struct Policies {
     pub results: Arc<dyn ResultShaper>,
     /// Reads argument text.
     pub arguments: Arc<dyn ArgumentReader>,
+    /// What the host says about calls.
+    pub hooks: Hooks,
+    /// Decides what may start while its turn still streams; without it nothing does.
+    pub early: Option<Arc<dyn EarlyStart>>,
+    /// Keeps results beyond the session; nothing does by default.
+    pub store: Option<Arc<dyn ResultStore>>,
+    /// Shows calls to a person; nothing does by default.
+    pub screen: Option<Arc<dyn Screen>>,
 }
 
 impl Default for Policies {
@@ -42,6 +53,10 @@ impl Default for Policies {
             approval: Arc::new(NoChannel),
             results: Arc::new(CappedResults::default()),
             arguments: Arc::new(ArgumentLadder),
+            hooks: Hooks::default(),
+            early: Some(Arc::new(OnlyPlainReads)),
+            store: None,
+            screen: None,
         }
     }
 }
@@ -114,6 +129,12 @@ pub trait LoopTurn: Send + Sync {
     /// Counts a call right before it would go on to approval, and admits it, or refuses it and tells the model to try
     /// another way. Calls that an earlier stage refused are counted as well.
     fn admit(&self, attempt: &Attempt) -> Result<(), Refusal>;
+
+    /// Whether a call like this would be admitted now. Asks without counting.
+    fn admits(&self, attempt: &Attempt) -> bool {
+        let _ = attempt;
+        true
+    }
 
     /// Notes how a call ended; called once for each that was not cancelled, in call order, when its batch has ended.
     fn record(&self, attempt: &Attempt, failed: bool) -> LoopAdvice;

@@ -68,6 +68,7 @@ fn read(tool: &dyn ToolSpec, name: String, origin: Origin) -> ToolMetadata {
         interactive: tool.is_interactive(),
         destructive: tool.is_destructive(),
         polls: tool.polls(),
+        may_start_early: tool.may_start_early(),
         interrupt: tool.interrupt_behaviour(),
         exposure: tool.exposure(),
         aliases: tool.aliases().iter().map(|a| (*a).to_owned()).collect(),

@@ -34,6 +34,7 @@ pub fn place(tool: &Sampled, taken: &BTreeMap<String, Arc<ToolMetadata>>) -> Too
         interactive: false,
         destructive: false,
         polls: false,
+        may_start_early: false,
         interrupt: InterruptBehaviour::Cancel,
         exposure: Exposure::Always,
         aliases: Vec::new(),

@@ -17,9 +17,11 @@ mod tests;
 
 use crate::contract::{InvokedBy, MetadataSnapshot, ToolDispatcher, ToolInvocation};
 use crate::dispatch::batch::partition;
-use crate::dispatch::execute::{Executor, Passage, abandoned};
+use crate::dispatch::early::{Early, Starting};
+use crate::dispatch::execute::{Executor, LastStages, Passage, abandoned};
 use crate::dispatch::gate::Gate;
 use crate::dispatch::plan::{Loaded, Planned, Planner};
+use crate::dispatch::render::Rendering;
 use crate::dispatch::{LoopTurn, Policies, Raw, Settled};
 use crate::event::{EventKind, EventLog, Lane, Mark, SCHEMA_VERSION};
 use crate::registry::is_legal_name;
@@ -160,6 +162,8 @@ pub struct Session {
     open: VecDeque<Raw>,
     /// The deferred tools that have been loaded.
     loaded: Loaded,
+    /// Where calls are shown.
+    blocks: Rendering,
     /// Every call id of the history.
     ids: BTreeSet<String>,
     /// The number of the next model turn.
@@ -191,6 +195,7 @@ impl Session {
             };
             log.push(Lane::Session, kind, Vec::new());
         }
+        let blocks = Rendering::new(policies.screen.clone());
         let conversation = Conversation { system: config.system.clone(), items: Vec::new() };
         Session {
             config,
@@ -204,6 +209,7 @@ impl Session {
             replay: Replay::default(),
             open: VecDeque::new(),
             loaded: Loaded::default(),
+            blocks,
             ids: BTreeSet::new(),
             turn: 0,
         }
@@ -240,10 +246,10 @@ impl Session {
             let received = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Outcome::Cancelled,
-                received = self.receive(&snapshot, settled) => received,
+                received = self.receive(&snapshot, settled, loops.as_ref()) => received,
             };
-            let turn = match received {
-                Ok(turn) => turn,
+            let (turn, early) = match received {
+                Ok(received) => received,
                 Err(failure) => return self.failed(failure),
             };
             let stop = match turn.terminal {
@@ -261,7 +267,7 @@ impl Session {
                 return Outcome::Completed { text: turn.text, stop };
             }
             // Handles of its own, so that each result can enter the history as soon as it is there.
-            let executor = self.executor(&loops, &paused, cancel);
+            let executor = self.executor(&loops, &paused, early, cancel);
             settled = self.calls(turn, &stop, &snapshot, &executor).await;
             if cancel.is_cancelled() {
                 return Outcome::Cancelled;
@@ -273,13 +279,27 @@ impl Session {
         Outcome::TurnLimit { limit: self.config.max_turns }
     }
 
-    async fn receive(&self, snapshot: &MetadataSnapshot, after: Vec<Mark>) -> Result<Turn, Failure> {
+    async fn receive(
+        &self,
+        snapshot: &MetadataSnapshot,
+        after: Vec<Mark>,
+        loops: &dyn LoopTurn,
+    ) -> Result<(Turn, Early), Failure> {
+        let starting = Starting {
+            dispatcher: &self.dispatcher,
+            snapshot,
+            policies: &self.policies,
+            loaded: &self.loaded,
+            loops,
+            invoked_by: self.invoked_by(),
+        };
         let receiver = Receiver {
             config: &self.config,
             client: &self.client,
             log: &self.log,
             observer: self.observer.as_ref(),
             turn: self.turn,
+            starting: &starting,
         };
         let catalog = snapshot.catalog.encoded(self.config.dialect);
         receiver.receive(&self.conversation, &self.replay, catalog, after).await
@@ -289,6 +309,7 @@ impl Session {
         &self,
         loops: &Arc<dyn LoopTurn>,
         paused: &Arc<OnceLock<String>>,
+        early: Early,
         cancel: &CancellationToken,
     ) -> Executor {
         Executor {
@@ -300,6 +321,8 @@ impl Session {
             loops: Arc::clone(loops),
             paused: Arc::clone(paused),
             loaded: self.loaded.clone(),
+            blocks: self.blocks.clone(),
+            early,
         }
     }
 
@@ -324,6 +347,11 @@ impl Session {
         };
         let planned = planner.plan(calls.iter().cloned());
         self.keep_mended(&planned);
+        if let Some(policy) = &executor.policies.early {
+            // What is read behind a call that may change something is read when that call has ended.
+            let free = planned.iter().take_while(|call| policy.may_follow(call)).count();
+            executor.early.keep_first(free);
+        }
         let mut marks = Vec::new();
         let mut before: Vec<Mark> = Vec::new();
         for batch in partition(planned) {
@@ -337,6 +365,10 @@ impl Session {
             before = ends;
         }
         marks
+    }
+
+    fn invoked_by(&self) -> InvokedBy {
+        InvokedBy::Provider { id: self.config.dialect.name().to_owned() }
     }
 
     /// Puts a turn into the history and its calls on the list of open calls. A call whose id no provider takes back, or
@@ -357,7 +389,7 @@ impl Session {
             let lane = Lane::Call { turn: number, index: position, id: call.id.clone() };
             let after = received.clone().into_iter().collect();
             self.log.push(lane.clone(), EventKind::Received { tool: call.name.clone() }, after);
-            let invoked_by = InvokedBy::Provider { id: self.config.dialect.name().to_owned() };
+            let invoked_by = self.invoked_by();
             raws.push(Raw::new(ToolInvocation { call: call.clone(), index, invoked_by }, lane));
             // One illegal name in the history, and the provider rejects every request from here on.
             calls.push(RawCall { name: slot_wire::names::legal_form(&call.name), ..call });
@@ -413,7 +445,8 @@ impl Session {
 
     fn close_open_calls(&mut self) {
         while let Some(call) = self.open.front().cloned() {
-            let settled = abandoned(&call, &self.log);
+            let stages = LastStages { log: &self.log, policies: &self.policies, blocks: &self.blocks };
+            let settled = abandoned(&call, stages);
             self.answer(settled);
         }
     }

@@ -5,6 +5,7 @@
 
 use super::scrub::{Scrubbed, scrub_turn};
 use super::{SessionConfig, TurnObserver};
+use crate::dispatch::early::{Early, Starter, Starting};
 use crate::event::{EventKind, EventLog, Lane, Mark};
 use crate::transport::{ModelClient, ModelResponse, TransportError};
 use bytes::Bytes;
@@ -61,6 +62,8 @@ pub struct Receiver<'a> {
     pub observer: &'a dyn TurnObserver,
     /// The number of the turn.
     pub turn: u32,
+    /// What starting calls early reads.
+    pub starting: &'a Starting<'a>,
 }
 
 impl Receiver<'_> {
@@ -71,7 +74,7 @@ impl Receiver<'_> {
         replay: &Replay,
         catalog: &str,
         after: Vec<Mark>,
-    ) -> Result<Turn, Failure> {
+    ) -> Result<(Turn, Early), Failure> {
         let options = RequestOptions { model: &self.config.model, catalog, max_tokens: self.config.max_tokens };
         let body = Bytes::from(self.config.dialect.encode_replaying(conversation, replay, &options));
         let mut after = after;
@@ -80,10 +83,10 @@ impl Receiver<'_> {
             let sent = EventKind::RequestSent { turn: self.turn, attempt };
             self.log.push(Lane::Session, sent, std::mem::take(&mut after));
             match self.attempt(body.clone()).await {
-                Ok(mut turn) => {
+                Ok((mut turn, early)) => {
                     self.log.push(Lane::Session, self.received(&turn), Vec::new());
                     self.scrub(&mut turn);
-                    return Ok(turn);
+                    return Ok((turn, early));
                 }
                 Err(failure) if failure.transient && attempt < self.config.retry.attempts => {
                     let kind = EventKind::RequestRetried { turn: self.turn, cause: failure.cause.clone() };
@@ -123,15 +126,16 @@ impl Receiver<'_> {
         retry_after.map_or(doubled, Duration::from_secs).min(retry.max_delay)
     }
 
-    async fn attempt(&self, body: Bytes) -> Result<Turn, Failure> {
+    async fn attempt(&self, body: Bytes) -> Result<(Turn, Early), Failure> {
         let dialect = self.config.dialect;
         let mut response = self.client.post(dialect, body).await?;
         let mut decoder = StreamDecoder::new(dialect);
-        let read = self.read(&mut response, &mut decoder).await;
+        let mut starter = Starter::new(self.starting);
+        let read = self.read(&mut response, &mut decoder, &mut starter).await;
         let (turn, end) = decoder.finish();
         let fresh = !turn.committed();
         match (read, &turn.terminal) {
-            (Ok(()), Terminal::Clean { .. }) => Ok(turn),
+            (Ok(()), Terminal::Clean { .. }) => Ok((turn, starter.hand_over())),
             (_, Terminal::Error { message }) => {
                 Err(Failure::new("provider_error", format!("the model server reported an error: {message}"), fresh))
             }
@@ -141,22 +145,36 @@ impl Receiver<'_> {
     }
 
     /// Reads the stream to its end, or to the dialect's last event.
-    async fn read(&self, response: &mut ModelResponse, decoder: &mut StreamDecoder) -> Result<(), Failure> {
+    async fn read(
+        &self,
+        response: &mut ModelResponse,
+        decoder: &mut StreamDecoder,
+        starter: &mut Starter<'_>,
+    ) -> Result<(), Failure> {
         let mut deltas = Vec::new();
         let mut shown = Scrubbed::new(self.observer);
         let silence = self.client.limits().silence;
         let (mut last_event, mut events) = (Instant::now(), 0);
         while !decoder.ended() {
-            let next = tokio::time::timeout_at(last_event + silence, response.next()).await;
+            let next = tokio::select! {
+                biased;
+                next = tokio::time::timeout_at(last_event + silence, response.next()) => next,
+                never = starter.go_on() => match never {},
+            };
             let limit_ms = u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
             let Some(chunk) = next.map_err(|_| TransportError::Timeout { what: "further event", limit_ms })?? else {
                 break;
             };
             let fed = decoder.feed(&chunk, &mut deltas);
-            for delta in deltas.drain(..) {
-                shown.delta(&delta);
+            for delta in &deltas {
+                shown.delta(delta);
             }
             fed.map_err(|error| unreadable(&error))?;
+            if !decoder.ended() {
+                starter.look(decoder.turn(), &deltas);
+                starter.step().await;
+            }
+            deltas.clear();
             if decoder.events() > events {
                 (events, last_event) = (decoder.events(), Instant::now());
             }

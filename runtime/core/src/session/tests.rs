@@ -1,7 +1,9 @@
 //! Whole sessions against scripted bytes over in-memory pipes.
 
 mod batches;
+mod early;
 mod forgery;
+mod hooks;
 mod loops;
 mod names;
 mod streams;
@@ -179,6 +181,10 @@ struct Fixture {
 }
 
 fn fixture(responses: &[String], approval: impl ApprovalPolicy + 'static) -> Fixture {
+    fixture_with(responses, Policies { approval: Arc::new(approval), ..Policies::default() })
+}
+
+fn fixture_with(responses: &[String], policies: Policies) -> Fixture {
     let script = Script::new(responses);
     let runs = Arc::new(AtomicUsize::new(0));
     let together = Arc::new(tokio::sync::Barrier::new(2));
@@ -195,7 +201,6 @@ fn fixture(responses: &[String], approval: impl ApprovalPolicy + 'static) -> Fix
     ]);
     let endpoint = Endpoint { host: "mock".into(), port: 80, prefix: "/v1".into() };
     let client = ModelClient::new(Arc::new(script.clone()), endpoint, None, HttpLimits::default());
-    let policies = Policies { approval: Arc::new(approval), ..Policies::default() };
     let session = Session::new(
         SessionConfig::new("m", Dialect::Chat),
         client,

@@ -139,6 +139,10 @@ impl ToolSpec for ReadFile {
         true
     }
 
+    fn may_start_early(&self) -> bool {
+        true
+    }
+
     fn search_hint(&self) -> Option<&str> {
         Some("cat head tail view show open content lines source")
     }

@@ -117,6 +117,7 @@ impl Loops {
                 | Seam::LoopAnySuccess
                 | Seam::LoopNoWarning
                 | Seam::LoopNoPause
+                | Seam::LoopCountsEarly
         )
     }
 
@@ -181,6 +182,13 @@ impl LoopTurn for Turn {
             noted.insert((attempt.tool, attempt.fingerprint));
         }
         admitted
+    }
+
+    fn admits(&self, attempt: &Attempt) -> bool {
+        match self.seam {
+            Seam::LoopCountsEarly => self.admit(attempt).is_ok(),
+            _ => self.inner.admits(&self.seen(attempt)),
+        }
     }
 
     fn record(&self, attempt: &Attempt, failed: bool) -> LoopAdvice {

@@ -82,6 +82,9 @@ impl<F: Flaws> ToolSpec for Wrapped<F> {
     fn polls(&self) -> bool {
         self.inner.polls()
     }
+    fn may_start_early(&self) -> bool {
+        self.inner.may_start_early()
+    }
     fn interrupt_behaviour(&self) -> InterruptBehaviour {
         self.inner.interrupt_behaviour()
     }

@@ -17,6 +17,7 @@ use signals::Signals;
 use slot_runtime::approval::{ApprovalPolicy, AskPerson, DenyAll, NoChannel, PassSuggested, Unattended};
 use slot_runtime::boundary::{BoundaryError, Workspace};
 use slot_runtime::dispatch::Policies;
+use slot_runtime::dispatch::render::Screen;
 use slot_runtime::event::EventLog;
 use slot_runtime::registry::{Registry, SchemaForm};
 use slot_runtime::transport::{Endpoint, HttpLimits, ModelClient, TcpConnector};
@@ -157,7 +158,11 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
         config,
         client,
         Arc::new(Registry::in_form(slot_tools::builtins(Arc::new(workspace)), form)),
-        Policies { approval: approval(exec), ..Policies::default() },
+        Policies {
+            approval: approval(exec),
+            screen: Some(Arc::clone(&printer) as Arc<dyn Screen>),
+            ..Policies::default()
+        },
         EventLog::new(Some(Arc::clone(&printer) as Arc<dyn slot_runtime::event::EventSink>)),
         Arc::clone(&printer) as Arc<dyn slot_runtime::session::TurnObserver>,
     );

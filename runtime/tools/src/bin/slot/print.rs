@@ -5,6 +5,7 @@
 
 use serde_json::json;
 use slot_runtime::Outcome;
+use slot_runtime::dispatch::render::{Block, Happened, Screen};
 use slot_runtime::event::{Event, EventKind, EventSink};
 use slot_runtime::session::TurnObserver;
 use slot_wire::TurnDelta;
@@ -84,6 +85,17 @@ impl EventSink for Printer {
     }
 }
 
+impl Screen for Printer {
+    fn show(&self, block: &Block, happened: Happened<'_>) {
+        // When a call begins and how it ends is told as an event already.
+        let Happened::Progress(text) = happened else { return };
+        match self.json {
+            true => out(&format!("{}\n", json!({"progress": text, "call": block.call_id, "tool": block.tool}))),
+            false => err(&format!("   {}: {}", visible(&block.title), visible(text))),
+        }
+    }
+}
+
 /// Writes a line to standard error, with the same patience.
 pub fn err(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
@@ -95,6 +107,10 @@ fn told(kind: &EventKind) -> Option<String> {
         EventKind::Resolved { tool, how: "exact" } => Some(format!("-> {}", visible(tool))),
         EventKind::Resolved { tool, how } => Some(format!("-> {} (the name was mended: {how})", visible(tool))),
         EventKind::Refused { stage } => Some(format!("   refused ({})", stage.replace('_', " "))),
+        EventKind::Hook { hook, when, verdict: verdict @ ("failed" | "panicked" | "timed_out") } => {
+            Some(format!("   the hook {} {} {when} the call", visible(hook), verdict.replace('_', " ")))
+        }
+        EventKind::NotPersisted => Some("   its result could not be kept".to_owned()),
         EventKind::Cancelled => Some("   cancelled".to_owned()),
         EventKind::RequestRetried { cause, .. } => Some(format!("   asking again ({})", cause.replace('_', " "))),
         EventKind::RegistryFault { tool, reason, .. } => {
