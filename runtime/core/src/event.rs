@@ -171,6 +171,9 @@ pub enum EventKind {
         derived: crate::contract::ApprovalRequirement,
         /// The level that holds for this input.
         level: crate::contract::ApprovalRequirement,
+        /// Why it is lower than what was derived, where it is: the runtime found that this input only looks.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lowered: Option<&'static str>,
     },
     /// Call: a hook of the host was asked.
     Hook {

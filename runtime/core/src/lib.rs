@@ -19,6 +19,9 @@ pub mod boundary;
 pub mod contract;
 pub mod dispatch;
 pub mod event;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod registry;
 pub mod session;
 pub mod transport;

@@ -5,14 +5,15 @@
 
 use super::extension::CaseTool;
 use super::room::Room;
-use super::{Abilities, Agent, AgentRun, Answer, BoxFuture, Job, Mode, hook};
+use super::{Abilities, Agent, AgentRun, Answer, BoxFuture, IfTold, Job, Mode, Said, hook};
 use crate::faults::Plant;
 use crate::isolate::census::own_session;
 use crate::world::World;
 use mock_llm::MockLlm;
 use slot_oracles::{RuntimeTrace, trace::AgentEnd};
+use slot_runtime::approval::grants::Remembering;
 use slot_runtime::approval::{
-    ApprovalChannel, ApprovalPolicy, ApprovalQuestion, AskPerson, NoChannel, PassSuggested, PersonAnswer, Unattended,
+    ApprovalChannel, ApprovalPolicy, ApprovalQuestion, AskPerson, Lasts, NoChannel, PassSuggested, PersonAnswer, Unattended,
 };
 use slot_runtime::boundary::{FileBoundary, Workspace};
 use slot_runtime::contract::{ToolDispatcher, ToolSpec};
@@ -86,7 +87,7 @@ impl InProcess {
             client,
             self.dispatcher(&job)?,
             self.plant.policies(Policies {
-                approval: approval(job.mode, job.answers),
+                approval: remembering(&job),
                 hooks: hook::hooks(job.hooks, job.patience),
                 ..Policies::default()
             }),
@@ -136,6 +137,10 @@ impl Agent for InProcess {
         &self.abilities
     }
 
+    fn state(&self) -> Vec<String> {
+        vec![".slot/".to_owned()]
+    }
+
     fn run<'a>(&'a self, job: Job<'a>) -> BoxFuture<'a, AgentRun> {
         Box::pin(async move {
             self.run_job(job)
@@ -182,6 +187,16 @@ fn dialect(name: &str) -> Result<Dialect, String> {
         .ok_or_else(|| format!("the reference runtime does not speak the dialect {name:?}"))
 }
 
+/// The policy of the mode, with what was decided before; for good, where the home folder holds a file for that.
+fn remembering(job: &Job<'_>) -> Arc<dyn ApprovalPolicy> {
+    let (inner, file) = (approval(job.mode, job.answers), job.world.home().join(".slot/grants.toml"));
+    if !file.exists() {
+        return Arc::new(Remembering::new(inner));
+    }
+    let remembering = Remembering::with_file(Arc::clone(&inner), &file);
+    Arc::new(remembering.unwrap_or_else(|error| Remembering::refusing(inner, &error)))
+}
+
 fn approval(mode: Mode, answers: &BTreeMap<String, Answer>) -> Arc<dyn ApprovalPolicy> {
     match mode {
         Mode::Unattended => Arc::new(Unattended),
@@ -200,8 +215,25 @@ impl ApprovalChannel for ScriptedPerson {
         &'a self,
         question: &'a ApprovalQuestion,
     ) -> slot_runtime::contract::BoxFuture<'a, Option<PersonAnswer>> {
-        let approved = self.0.get(&question.call_id) == Some(&Answer::Approve);
-        Box::pin(async move { Some(PersonAnswer { approved, comment: String::new() }) })
+        let said = match self.0.get(&question.call_id) {
+            None => Said::Deny,
+            Some(Answer::Plain(said)) => *said,
+            Some(Answer::Reading(IfTold { say, told })) => {
+                let read = format!("{}\n{}", question.reason, question.prompt.lines().join("\n"));
+                match (read.contains(told), say) {
+                    (true, say) => *say,
+                    (false, Said::Deny) => Said::Approve,
+                    (false, _) => Said::Deny,
+                }
+            }
+        };
+        let lasts = match said {
+            Said::Approve | Said::Deny => Lasts::Once,
+            Said::Turn => Lasts::Turn,
+            Said::Session => Lasts::Session,
+            Said::Always => Lasts::Always,
+        };
+        Box::pin(async move { Some(PersonAnswer { approved: said != Said::Deny, comment: String::new(), lasts }) })
     }
 }
 

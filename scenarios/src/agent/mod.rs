@@ -81,7 +81,8 @@ pub struct Job<'a> {
     pub prompt: &'a str,
     /// Who is asked.
     pub mode: Mode,
-    /// In [`Mode::Ask`]: the person's answers by call id; a call that is not listed is denied.
+    /// In [`Mode::Ask`]: the person's answers by call id; a call that is not listed is denied. What is granted and denied
+    /// for good is in `.slot/grants.toml` of the home folder, where the case puts one.
     pub answers: &'a BTreeMap<String, Answer>,
     /// The folders and the environment of the run.
     pub world: &'a World,
@@ -106,13 +107,39 @@ pub struct Job<'a> {
 }
 
 /// A scripted answer to an approval question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum Answer {
+    /// The answer.
+    Plain(Said),
+    /// The answer of a person who reads the question.
+    Reading(IfTold),
+}
+
+/// What a person says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum Said {
     /// Yes, this once.
     Approve,
+    /// Yes, until the user says something else.
+    Turn,
+    /// Yes, for this session.
+    Session,
+    /// Yes, for good.
+    Always,
     /// No.
     Deny,
+}
+
+/// A person who says this if the question tells them that, and the opposite if it does not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IfTold {
+    /// What they say.
+    pub say: Said,
+    /// A part of the question.
+    pub told: String,
 }
 
 /// How a run went, beyond what is observed from outside.

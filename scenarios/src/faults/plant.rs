@@ -1,5 +1,6 @@
 //! Decorators on the seams of the reference runtime, each a way in which a runtime goes wrong.
 
+mod approval;
 mod arguments;
 mod composite;
 mod early;
@@ -13,7 +14,7 @@ use gates::{Loops, Names, weakened};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use slot_runtime::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion, Unattended};
+use slot_runtime::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion, Assessment, Unattended};
 use slot_runtime::boundary::{
     BoundaryError, Change, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written,
 };
@@ -75,6 +76,28 @@ pub enum Seam {
     LevelUnderstate,
     /// What a tool says of its input is not asked for.
     ValidateSkip,
+    /// A command is judged by its first word.
+    CommandFirstWord,
+    /// A program is judged by the last part of its path.
+    CommandBaseName,
+    /// Variables and wrappers before a program are not looked at.
+    CommandStripped,
+    /// A command asks only where its text holds a dangerous word.
+    CommandDenyText,
+    /// Looking asks like everything else.
+    CommandLooksAsk,
+    /// A person is told no more than what the tool can do.
+    CommandUntold,
+    /// What one command does to its shell is there in the next one.
+    CommandStateful,
+    /// No approval and no denial is remembered.
+    GrantNone,
+    /// An approval that lasts covers whatever begins with the same word.
+    GrantFirstWord,
+    /// A denial is one of every command that begins with the same word.
+    DenialFirstWord,
+    /// Every approval lasts, and outranks denials.
+    GrantAlways,
     /// Each run is made twice.
     RunDouble,
     /// Stubs answer as if they had run.
@@ -213,6 +236,7 @@ impl Plant for Seam {
             Seam::StubReplaces => tools.into_iter().map(Cleaned::tool).collect(),
             Seam::InnerFree | Seam::InnerWaits | Seam::InnerDropped => composite::plant(*self, &tools),
             Seam::HooksRewrite => hook::rewriting(tools),
+            _ if approval::Command::flaws(*self) => approval::Command::plant(*self, tools),
             Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse => edit::plant(*self, tools),
             _ => tools,
         }
@@ -226,6 +250,9 @@ impl Plant for Seam {
             Seam::ResultsUnshared => policies.results = Arc::new(Unshared(policies.results)),
             _ if hook::decorates(*self) => policies.hooks = hook::plant(*self, &policies.hooks),
             _ if early::decorates(*self) => policies.early = early::plant(*self, policies.early),
+            _ if approval::Memory::decorates(*self) => {
+                policies.approval = Arc::new(approval::Memory::new(*self, policies.approval));
+            }
             _ if Reader::decorates(*self) => policies.arguments = Arc::new(Reader::new(*self, policies.arguments)),
             _ if Names::decorates(*self) => policies.names = Arc::new(Names::new(*self, policies.names)),
             _ if Loops::decorates(*self) => policies.loops = Arc::new(Loops::new(*self, policies.loops)),
@@ -273,6 +300,14 @@ impl ApprovalPolicy for Inverted {
             let decision = self.0.decide(question).await;
             ApprovalDecision { approved: !decision.approved, ..decision }
         })
+    }
+
+    fn forbids(&self, question: &ApprovalQuestion) -> Option<ApprovalDecision> {
+        self.0.forbids(question)
+    }
+
+    fn user_turn(&self) {
+        self.0.user_turn();
     }
 }
 
@@ -343,6 +378,10 @@ impl ToolDispatcher for Dispatch {
 
     fn requirement(&self, call: &Validated) -> ApprovalRequirement {
         if self.seam == Seam::BatchAll { ApprovalRequirement::Auto } else { self.inner.requirement(call) }
+    }
+
+    fn assess(&self, call: &Validated) -> Option<Assessment> {
+        self.inner.assess(call)
     }
 
     fn run<'a>(&'a self, call: &'a Approved, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

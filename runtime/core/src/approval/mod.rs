@@ -4,8 +4,20 @@
 //! the tool for an input. Whatever is not [`ApprovalRequirement::Auto`] is put to an [`ApprovalPolicy`]. The policies
 //! here are the whole choice: a person, nobody, or a named decision that nobody needs to be asked. There is no default
 //! that lets a call pass.
+//!
+//! What a shell command is, is judged by [`command`]; what one decision says about other calls, by [`fingerprint`]; and
+//! [`grants`] remembers, and asks only about what no grant covers.
+
+pub mod command;
+pub mod fingerprint;
+pub mod grants;
+mod prompt;
+
+pub use prompt::{Assessment, Prompt};
 
 use crate::contract::{ApprovalRequirement, BoxFuture, Capability};
+use fingerprint::{Rule, Subject};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -29,6 +41,12 @@ pub struct ApprovalQuestion {
     pub capabilities: Vec<Capability>,
     /// Why it is asked, in words for a person.
     pub reason: String,
+    /// What the call is to grants and denials.
+    pub subject: Subject,
+    /// What an approval that lasts would stand for; `None` where none may last.
+    pub rule: Option<Rule>,
+    /// What else a person is to be told.
+    pub prompt: Prompt,
 }
 
 /// What was decided, and by whom.
@@ -38,8 +56,25 @@ pub struct ApprovalDecision {
     pub approved: bool,
     /// Who decided.
     pub by: Decider,
-    /// What a person added, for the model; empty if nothing.
+    /// What was added, for the model; empty if nothing.
     pub comment: String,
+    /// For how long a person has decided.
+    pub lasts: Lasts,
+}
+
+/// For how long a decision holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lasts {
+    /// For this call.
+    #[default]
+    Once,
+    /// Until the user says something else.
+    Turn,
+    /// Until the session ends.
+    Session,
+    /// For good.
+    Always,
 }
 
 /// Who decided.
@@ -49,6 +84,12 @@ pub enum Decider {
     Level,
     /// A person.
     Person,
+    /// A grant that was given before.
+    Grant,
+    /// A person has denied the same call before.
+    Remembered,
+    /// A rule that denies.
+    Rule,
     /// Nobody could be asked.
     NoChannel,
     /// The session was started with an explicit decision to pass such calls.
@@ -63,6 +104,9 @@ impl Decider {
         match self {
             Decider::Level => "level",
             Decider::Person => "person",
+            Decider::Grant => "grant",
+            Decider::Remembered => "remembered",
+            Decider::Rule => "rule",
             Decider::NoChannel => "no_channel",
             Decider::Unattended => "unattended",
             Decider::Policy => "policy",
@@ -74,6 +118,15 @@ impl Decider {
 pub trait ApprovalPolicy: Send + Sync {
     /// Decides. Anything but an explicit approval is a denial; a policy that fails has denied.
     fn decide<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalDecision>;
+
+    /// A decision against the call that holds whatever its level is: asked about every call, those that ask nobody
+    /// included.
+    fn forbids(&self, _question: &ApprovalQuestion) -> Option<ApprovalDecision> {
+        None
+    }
+
+    /// The user has said something: what was decided for one turn ends.
+    fn user_turn(&self) {}
 }
 
 /// Reaches a person.
@@ -89,6 +142,8 @@ pub struct PersonAnswer {
     pub approved: bool,
     /// What they said besides.
     pub comment: String,
+    /// For how long.
+    pub lasts: Lasts,
 }
 
 /// Asks a person about every such call.
@@ -110,8 +165,8 @@ impl<C: ApprovalChannel> ApprovalPolicy for AskPerson<C> {
     fn decide<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalDecision> {
         Box::pin(async move {
             match self.0.ask(question).await {
-                Some(answer) => {
-                    ApprovalDecision { approved: answer.approved, by: Decider::Person, comment: answer.comment }
+                Some(PersonAnswer { approved, comment, lasts }) => {
+                    ApprovalDecision { approved, by: Decider::Person, comment, lasts }
                 }
                 None => denied(Decider::NoChannel),
             }
@@ -140,6 +195,14 @@ impl<P: ApprovalPolicy> ApprovalPolicy for PassSuggested<P> {
             ApprovalRequirement::Required => self.0.decide(question),
         }
     }
+
+    fn forbids(&self, question: &ApprovalQuestion) -> Option<ApprovalDecision> {
+        self.0.forbids(question)
+    }
+
+    fn user_turn(&self) {
+        self.0.user_turn();
+    }
 }
 
 impl ApprovalPolicy for Unattended {
@@ -152,16 +215,24 @@ impl<P: ApprovalPolicy + ?Sized> ApprovalPolicy for Arc<P> {
     fn decide<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalDecision> {
         (**self).decide(question)
     }
+
+    fn forbids(&self, question: &ApprovalQuestion) -> Option<ApprovalDecision> {
+        (**self).forbids(question)
+    }
+
+    fn user_turn(&self) {
+        (**self).user_turn();
+    }
 }
 
 /// An approval by `by`.
 pub fn approved(by: Decider) -> ApprovalDecision {
-    ApprovalDecision { approved: true, by, comment: String::new() }
+    ApprovalDecision { approved: true, by, comment: String::new(), lasts: Lasts::Once }
 }
 
 /// A denial by `by`.
 pub fn denied(by: Decider) -> ApprovalDecision {
-    ApprovalDecision { approved: false, by, comment: String::new() }
+    ApprovalDecision { approved: false, by, comment: String::new(), lasts: Lasts::Once }
 }
 
 #[cfg(test)]
@@ -172,7 +243,7 @@ mod tests {
 
     impl ApprovalChannel for Person {
         fn ask<'a>(&'a self, _: &'a ApprovalQuestion) -> BoxFuture<'a, Option<PersonAnswer>> {
-            let answer = self.0.map(|approved| PersonAnswer { approved, comment: String::new() });
+            let answer = self.0.map(|approved| PersonAnswer { approved, comment: String::new(), lasts: Lasts::Once });
             Box::pin(async move { answer })
         }
     }
@@ -188,6 +259,9 @@ mod tests {
             level,
             capabilities: Vec::new(),
             reason: String::new(),
+            subject: Subject::of_input("t", &Value::Null),
+            rule: None,
+            prompt: Prompt::default(),
         };
         let decision = futures_util::FutureExt::now_or_never(policy.decide(&question)).unwrap();
         assert_eq!((decision.approved, decision.by), expect);

@@ -287,6 +287,12 @@ impl FileBoundary for Workspace {
 }
 
 /// A resolved path as it is shown: the root of the workspace is `.`.
+/// Whether nothing may be written at or below a path, as far as its own names tell; a link may lead to such a place all the
+/// same.
+pub fn is_protected(path: &Path) -> bool {
+    protected::is_protected(path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>().iter())
+}
+
 fn shown_path(path: &Path) -> PathBuf {
     if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_path_buf() }
 }

@@ -7,6 +7,7 @@ use super::{
     ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, RunContext,
     ToolError, ToolOutput, ValidationFault,
 };
+use crate::approval::Assessment;
 use crate::dispatch::call::{Approved, Parsed, Validated};
 use crate::registry::{Catalog, RegistryFault};
 use serde_json::Value;
@@ -76,6 +77,11 @@ pub trait ToolDispatcher: Send + Sync {
 
     /// Who must be asked for this call.
     fn requirement(&self, call: &Validated) -> ApprovalRequirement;
+
+    /// What the tool knows of this input, for whoever is asked about it.
+    fn assess(&self, _call: &Validated) -> Option<Assessment> {
+        None
+    }
 
     /// Runs an approved call.
     fn run<'a>(&'a self, call: &'a Approved, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;

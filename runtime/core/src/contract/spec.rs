@@ -1,5 +1,7 @@
 //! [`Tool`] and [`ToolSpec`]: what can be executed, and how it is governed.
 
+use crate::approval::Assessment;
+
 use super::{ApprovalRequirement, CapabilitySet, Origin, RunContext, ToolError, ToolOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -35,7 +37,14 @@ pub trait ToolSpec: Tool {
 
     /// Who must be asked for this input, where the input decides it; `None` leaves the level that follows from the
     /// capabilities. `input` has passed [`ToolSpec::validate_input`].
-    fn approval_for_input(&self, _input: &Value) -> Option<ApprovalRequirement> {
+    fn approval_for_input(&self, input: &Value) -> Option<ApprovalRequirement> {
+        self.assess_input(input).map(|assessment| assessment.level)
+    }
+
+    /// What the input is to grants and denials, and what a person is to be told of it, where that depends on more than its
+    /// value; with it the level of [`ToolSpec::approval_for_input`]. `None` for most tools: a decision about their calls is
+    /// one about exactly that input. `input` has passed [`ToolSpec::validate_input`].
+    fn assess_input(&self, _input: &Value) -> Option<Assessment> {
         None
     }
 

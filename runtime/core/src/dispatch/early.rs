@@ -13,13 +13,15 @@
 //! - of a tool that declares that reading leaves nothing behind and consumes nothing, that only observes, asks for nobody
 //!   whatever its input, talks to no other host and to no person, and does not poll;
 //! - that passed planning as any call does (name, schema, deny rules, input), for this input without approval; that the
-//!   loop guard would admit; and that no hook denies, where every hook may be asked early;
+//!   loop guard would admit; that nothing forbids whatever its level is; and that no hook denies, where every hook may
+//!   be asked early;
 //! - behind no call of its turn that could change what it reads.
 //!
 //! A turn that does not end with its terminal signal runs nothing, so whatever it started early is dropped with it.
 
 use super::batch::may_overlap;
 use super::call::{Approved, Raw, Validated};
+use super::execute::{forbidden, question};
 use super::plan::{Loaded, Planned, Planner};
 use super::policy::{Attempt, LoopTurn, Policies};
 use crate::approval::{Decider, approved};
@@ -301,6 +303,9 @@ impl Starting<'_> {
     fn start(&self, call: Validated, level: ApprovalRequirement, attempt: Attempt) -> Option<Started> {
         let hooks = self.policies.hooks.clone();
         if !hooks.may_be_asked_early() {
+            return None;
+        }
+        if forbidden(self.policies, &question(self.dispatcher.as_ref(), &call, level)).is_some() {
             return None;
         }
         let call = Arc::new(call.approved(level, approved(Decider::Level)).ok()?);

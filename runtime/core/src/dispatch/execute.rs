@@ -14,7 +14,8 @@ use super::plan::{Loaded, Planned};
 use super::policy::{Attempt, LoopAdvice, LoopTurn, Policies};
 use super::render::Rendering;
 use super::telemetry::{self, Ending};
-use crate::approval::{ApprovalDecision, ApprovalQuestion, Decider, approved, denied};
+use crate::approval::fingerprint::Subject;
+use crate::approval::{ApprovalDecision, ApprovalQuestion, Decider, Prompt, approved, denied};
 use crate::contract::{
     ApprovalRequirement, CallTools, Capability, InterruptBehaviour, InvokedBy, RunContext, ToolDispatcher, ToolError,
     ToolMetadata, ToolOutput,
@@ -23,7 +24,7 @@ use crate::event::{EventKind, EventLog, Mark};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use slot_wire::names::quoted;
 use std::{
-    panic::AssertUnwindSafe,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -304,11 +305,13 @@ impl Executor {
         if self.cancel.is_cancelled() {
             return Err(Outcome::cancelled());
         }
-        let decision = if level == ApprovalRequirement::Auto {
+        let question = question(self.dispatcher.as_ref(), &call, level);
+        let decision = if let Some(forbidden) = forbidden(&self.policies, &question) {
+            self.note(call.raw(), EventKind::ApprovalDecided { decision: "denied", by: forbidden.by.as_str() });
+            forbidden
+        } else if level == ApprovalRequirement::Auto {
             approved(Decider::Level)
         } else {
-            let mut question = question(&call, level);
-            call.annotations().iter().for_each(|said| question.reason.push_str(&format!("; {said}")));
             self.note(call.raw(), EventKind::ApprovalAsked);
             // Inside the block, so that a policy that panics before it has a future is contained as well.
             let decision = AssertUnwindSafe(async { self.policies.approval.decide(&question).await }).catch_unwind();
@@ -444,13 +447,35 @@ fn hand_out(call: &Raw, tool: Option<&ToolMetadata>, ending: Ending, settled: &S
     stages.blocks.close(call, settled);
 }
 
-fn question(call: &Validated, level: ApprovalRequirement) -> ApprovalQuestion {
+/// What is decided against the call whatever its level is. A policy that panics has decided so.
+pub(super) fn forbidden(policies: &Policies, question: &ApprovalQuestion) -> Option<ApprovalDecision> {
+    let decided = catch_unwind(AssertUnwindSafe(|| policies.approval.forbids(question)));
+    let decision = decided.unwrap_or_else(|_| Some(denied(Decider::NoChannel)))?;
+    // Whatever such a decision says of itself, it is one against the call.
+    Some(ApprovalDecision { approved: false, ..decision })
+}
+
+/// What is asked about a call.
+pub(super) fn question(dispatcher: &dyn ToolDispatcher, call: &Validated, level: ApprovalRequirement) -> ApprovalQuestion {
     let capabilities: Vec<Capability> = call.tool().capabilities.iter().collect();
     let written = &call.raw().invocation().call.name;
     let mut why = reason(&capabilities, call.raw().mended().and_then(|mended| mended.notice.as_deref()));
     if call.is_guess() {
         why = format!("the model wrote {}, which is only the beginning of the name; {why}", quoted(written));
     }
+    for said in call.annotations() {
+        why.push_str("; ");
+        why.push_str(said);
+    }
+    let (subject, rule, prompt) = match dispatcher.assess(call) {
+        Some(assessment) => (assessment.subject, assessment.rule, assessment.prompt),
+        None => {
+            let subject = Subject::of_input(&call.tool().name, call.input());
+            let rule = subject.rule();
+            let covers = rule.as_ref().map(|_| format!("calls of {} with exactly this input", call.tool().name));
+            (subject, rule, Prompt { covers, ..Prompt::default() })
+        }
+    };
     ApprovalQuestion {
         call_id: call.raw().id().to_owned(),
         tool: call.tool().name.clone(),
@@ -460,6 +485,9 @@ fn question(call: &Validated, level: ApprovalRequirement) -> ApprovalQuestion {
         level,
         reason: why,
         capabilities,
+        subject,
+        rule: rule.filter(|_| !call.is_guess()),
+        prompt,
     }
 }
 
@@ -500,11 +528,17 @@ fn denial(call: &Validated, level: ApprovalRequirement, decision: &ApprovalDecis
             let word = if level == ApprovalRequirement::Required { "requires" } else { "asks for" };
             format!("it {word} approval, and nobody can be asked in this session")
         }
-        Decider::Policy | Decider::Level | Decider::Unattended => {
+        Decider::Remembered => "the user has denied this very call before; do not make it again".to_owned(),
+        Decider::Rule => "a rule of the user denies it, whoever is asked".to_owned(),
+        Decider::Policy | Decider::Level | Decider::Unattended | Decider::Grant => {
             "this session denies every call that needs approval".to_owned()
         }
     };
     let comment =
-        if decision.comment.is_empty() { String::new() } else { format!(" The user says: {}", decision.comment) };
+        match decision.by {
+            _ if decision.comment.is_empty() => String::new(),
+            Decider::Person => format!(" The user says: {}", decision.comment),
+            _ => format!(" {}.", decision.comment),
+        };
     format!("the call of {tool:?} was not run: {why}.{comment} {next}")
 }

@@ -123,7 +123,8 @@ impl Planner<'_> {
         let level = if call.is_guess() { ApprovalRequirement::Required } else { asked };
         let capabilities = call.tool().capabilities.iter().collect();
         let derived = call.tool().requirement;
-        self.note(call.raw(), EventKind::ApprovalLevel { capabilities, derived, level });
+        let lowered = (level < derived).then_some("read_only");
+        self.note(call.raw(), EventKind::ApprovalLevel { capabilities, derived, level, lowered });
         Planned::Ready { call: Box::new(call), level }
     }
 

@@ -19,6 +19,7 @@ pub use catalog::{Catalog, SchemaForm};
 pub use slot_wire::names::is_legal as is_legal_name;
 pub use stub::FAIL_CLOSED_DESCRIPTION;
 
+use crate::approval::Assessment;
 use crate::contract::{
     ApprovalRequirement, BoxFuture, MetadataSnapshot, RunContext, ToolDispatcher, ToolError, ToolMetadata, ToolOutput,
     ToolSpec, ValidationFault,
@@ -171,6 +172,15 @@ impl ToolDispatcher for Registry {
             Ok(None) => derived,
             Err(_) => ApprovalRequirement::Required,
         }
+    }
+
+    fn assess(&self, call: &Validated) -> Option<Assessment> {
+        // A tool from outside has no say in what an approval of its calls covers: exactly their input.
+        let tool = self.tools.get(call.tool().name.as_str()).filter(|_| call.tool().origin.is_builtin())?;
+        let mut assessment = contained(|| tool.assess_input(call.input())).ok().flatten()?;
+        // The tool says what its input is, and nothing about any other tool.
+        assessment.subject.tool.clone_from(&call.tool().name);
+        Some(assessment)
     }
 
     fn run<'a>(&'a self, call: &'a Approved, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

@@ -240,6 +240,7 @@ impl Session {
     async fn turns(&mut self, cancel: &CancellationToken) -> Outcome {
         let mut settled: Vec<Mark> = Vec::new();
         let loops = self.policies.loops.user_turn();
+        self.policies.approval.user_turn();
         let paused: Arc<OnceLock<String>> = Arc::default();
         for _ in 0..self.config.max_turns {
             let snapshot = self.dispatcher.snapshot();

@@ -9,7 +9,7 @@ mod names;
 mod streams;
 
 use super::*;
-use crate::approval::{ApprovalChannel, ApprovalPolicy, ApprovalQuestion, NoChannel};
+use crate::approval::{ApprovalChannel, ApprovalPolicy, ApprovalQuestion, Lasts, NoChannel};
 use crate::approval::{AskPerson, DenyAll, PassSuggested, PersonAnswer, Unattended};
 use crate::contract::{
     BoxFuture, Capability, CapabilitySet, InnerCall, RunContext, Tool, ToolError, ToolOutput, ToolSpec,
@@ -305,7 +305,7 @@ fn a_person_is_asked_with_the_input_that_will_run() {
     impl ApprovalChannel for Person {
         fn ask<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Option<PersonAnswer>> {
             let approved = question.input["do"] == "it" && question.reason == "it runs code";
-            Box::pin(async move { Some(PersonAnswer { approved, comment: "why though".into() }) })
+            Box::pin(async move { Some(PersonAnswer { approved, comment: "why though".into(), lasts: Lasts::Once }) })
         }
     }
     let calls = call(&[("a", "exec", OK), ("b", "exec", r#"{"do":"other"}"#)]);
@@ -434,7 +434,7 @@ fn a_person_is_told_of_mended_arguments() {
     impl ApprovalChannel for Person {
         fn ask<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Option<PersonAnswer>> {
             let approved = question.input["do"] == "rm x" && question.reason.contains("may be incomplete");
-            Box::pin(async move { Some(PersonAnswer { approved, comment: String::new() }) })
+            Box::pin(async move { Some(PersonAnswer { approved, comment: String::new(), lasts: Lasts::Once }) })
         }
     }
     check(&[call(&[("a", "exec", r#"{"do":"rm x"#)]), say("")], AskPerson(Person), &["a ok"]);

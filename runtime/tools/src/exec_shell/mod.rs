@@ -3,7 +3,9 @@
 //! [`process`] runs it and [`capture`] keeps its output; this module says with what it is run and tells the model what
 //! became of it.
 
+mod assess;
 mod capture;
+mod permissions;
 mod process;
 mod tree;
 
@@ -12,9 +14,11 @@ use crate::{
     secrets::is_secret,
     work::{blocking, refused},
 };
+use permissions::Permissions;
 use process::{Ended, Leash, Status, shell, supervise};
 use serde_json::{Value, json};
 use slot_runtime::{
+    approval::Assessment,
     boundary::{FileBoundary, OpenDir},
     contract::{
         BoxFuture, Capability, CapabilitySet, Presentation, RunContext, Tool, ToolError, ToolOutput, ToolSpec,
@@ -37,7 +41,9 @@ instead of ls, write_file instead of heredocs and redirected echo; they need no 
 Each call is a shell of its own: `cd` and variables do not reach the next call, so pass cwd or join commands with &&. \
 There is no terminal and no input: pass flags such as -y, and never start an editor, a pager or a prompt. The command and \
 all its processes are killed after timeout_ms (120000 when absent, 600000 at most), and processes it leaves behind are \
-killed when it ends, so a server started with & does not outlive the call. Output over 30000 bytes is cut in the middle. \
+killed when it ends, so a server started with & does not outlive the call. Commands that only look, in the workspace, run \
+at once; the user is asked about all others, and a command that is one plain program with literal arguments is the easiest to \
+approve. There is no sandbox: nothing but that question holds a command back. Output over 30000 bytes is cut in the middle. \
 Variables that look like secrets are not passed on. \
 Examples: {\"command\": \"cargo test -q 2>&1 | tail -40\"}; {\"command\": \"npm test\", \"cwd\": \"web\", \
 \"timeout_ms\": 300000}.";
@@ -74,6 +80,7 @@ struct Request {
     command: String,
     cwd: String,
     timeout_ms: u64,
+    permissions: Permissions,
 }
 
 impl Request {
@@ -103,7 +110,8 @@ impl Request {
             ));
         }
         let cwd = optional_text(input, "cwd")?.unwrap_or(".").to_owned();
-        Ok(Request { command: command.to_owned(), cwd, timeout_ms })
+        let permissions = Permissions::of(input)?;
+        Ok(Request { command: command.to_owned(), cwd, timeout_ms, permissions })
     }
 }
 
@@ -129,6 +137,17 @@ impl Tool for ExecShell {
                     "type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS,
                     "description": "After how many milliseconds it is killed: 120000 when absent.",
                 },
+                "sandbox_permissions": permissions::schema(),
+                "justification": {
+                    "type": "string", "maxLength": permissions::MOST_JUSTIFICATION,
+                    "description": "One sentence for the user, who is asked: what the command is for.",
+                },
+                "prefix_rule": {
+                    "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": permissions::MOST_WORDS,
+                    "description": "The first words of the command that an answer for the session should cover, as narrow as \
+                                    they can be, such as [\"cargo\", \"test\"]. The user decides.",
+                },
+                "additional_permissions": permissions::additional_schema(),
             },
             "required": ["command"],
             "additionalProperties": false,
@@ -173,7 +192,12 @@ impl ToolSpec for ExecShell {
     }
 
     fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
-        Request::of(input).map(drop)
+        self.judge(&Request::of(input)?)
+    }
+
+    fn assess_input(&self, input: &Value) -> Option<Assessment> {
+        // What has no request has no assessment, and so the level of the tool: a person is asked.
+        Request::of(input).ok().map(|request| self.assess(&request))
     }
 
     fn is_destructive(&self) -> bool {

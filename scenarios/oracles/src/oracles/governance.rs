@@ -32,9 +32,11 @@ pub fn level_is_derived(_wire: &WireTrace, runtime: &RuntimeTrace) -> Vec<Findin
                 format!("capabilities {capabilities:?} demand {demanded}, the runtime derived {derived:?}"),
             ));
         }
-        // A tool may raise the level of one input, and never lower it.
+        // A tool may raise the level of one input. It is lowered only for code that was found to look and do nothing else;
+        // what is unknown, or wishes to be asked about, never is.
         let level = event["level"].as_str().unwrap_or_default();
-        if rank(level) < rank(demanded) {
+        let looks = event["lowered"] == "read_only" && capabilities == ["executes_code"];
+        if rank(level) < rank(demanded) && !looks {
             findings.push(Finding::new(
                 "APPR-01",
                 "level-lowered",

@@ -2,6 +2,7 @@
 //! fault differs from the sound tool in what it names and in nothing else.
 
 use serde_json::Value;
+use slot_runtime::approval::Assessment;
 use slot_runtime::contract::{
     ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, RunContext,
     Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
@@ -20,6 +21,10 @@ pub(super) trait Flaws: Send + Sync {
 
     fn origin(&self, inner: &dyn ToolSpec) -> Origin {
         inner.origin()
+    }
+
+    fn assess(&self, inner: &dyn ToolSpec, input: &Value) -> Option<Assessment> {
+        inner.assess_input(input)
     }
 
     fn run<'a>(
@@ -65,7 +70,11 @@ impl<F: Flaws> ToolSpec for Wrapped<F> {
         self.flaws.origin(self.inner.as_ref())
     }
     fn approval_for_input(&self, input: &Value) -> Option<ApprovalRequirement> {
-        self.inner.approval_for_input(input)
+        let assessed = self.flaws.assess(self.inner.as_ref(), input).map(|assessment| assessment.level);
+        assessed.or_else(|| self.inner.approval_for_input(input))
+    }
+    fn assess_input(&self, input: &Value) -> Option<Assessment> {
+        self.flaws.assess(self.inner.as_ref(), input)
     }
     fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
         self.inner.validate_input(input)

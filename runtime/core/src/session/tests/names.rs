@@ -11,7 +11,7 @@ struct Yes;
 impl ApprovalChannel for Yes {
     fn ask<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Option<PersonAnswer>> {
         let approved = question.requested.as_deref() == Some("exe") && question.tool == "exec" && question.is_guess;
-        Box::pin(async move { Some(PersonAnswer { approved, comment: String::new() }) })
+        Box::pin(async move { Some(PersonAnswer { approved, comment: String::new(), lasts: Lasts::Once }) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Asking a person on the terminal.
 
 use crate::print::visible;
-use slot_runtime::approval::{ApprovalChannel, ApprovalQuestion, PersonAnswer};
+use slot_runtime::approval::{ApprovalChannel, ApprovalQuestion, Lasts, PersonAnswer};
 use slot_runtime::contract::BoxFuture;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -75,8 +75,10 @@ fn shown(input: &str) -> String {
 fn prompt(question: &ApprovalQuestion) -> String {
     let input = serde_json::to_string_pretty(question.input.as_ref()).unwrap_or_default();
     let written = question.requested.as_ref().map(|name| format!(", written as {}", visible(&shortened(name))));
+    let told: String = question.prompt.lines().iter().map(|line| format!("{}\n", visible(&shown(line)))).collect();
+    let lasting = if question.rule.is_some() { ", s for this session, t for this turn, always for good" } else { "" };
     format!(
-        "\nThe model wants to call {}{} ({}):\n{}\nRun it this once? [y/N, or N and what to tell the model] ",
+        "\nThe model wants to call {}{} ({}):\n{}\n{told}Run it? [y for this once{lasting}; N, or N and what to tell the model] ",
         visible(&question.tool),
         written.unwrap_or_default(),
         visible(&question.reason),
@@ -89,17 +91,24 @@ fn shortened(name: &str) -> String {
     name.chars().take(64).collect()
 }
 
-/// Only a plain yes is one.
+/// Only a plain yes is one, and only a plain word makes it last.
 fn answer(line: &str) -> PersonAnswer {
     let line = line.trim();
-    if matches!(line.to_ascii_lowercase().as_str(), "y" | "yes") {
-        return PersonAnswer { approved: true, comment: String::new() };
+    let lasts = match line.to_ascii_lowercase().as_str() {
+        "y" | "yes" => Some(Lasts::Once),
+        "t" | "turn" => Some(Lasts::Turn),
+        "s" | "session" => Some(Lasts::Session),
+        "always" => Some(Lasts::Always),
+        _ => None,
+    };
+    if let Some(lasts) = lasts {
+        return PersonAnswer { approved: true, comment: String::new(), lasts };
     }
     let comment = match line.split_once(char::is_whitespace) {
         Some((first, rest)) if matches!(first.to_ascii_lowercase().as_str(), "n" | "no") => rest.trim(),
         _ => "",
     };
-    PersonAnswer { approved: false, comment: comment.to_owned() }
+    PersonAnswer { approved: false, comment: comment.to_owned(), lasts: Lasts::Once }
 }
 
 #[cfg(test)]
@@ -108,7 +117,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, approved: bool, comment: &str) {
-        assert_eq!(answer(line), PersonAnswer { approved, comment: comment.into() });
+        assert_eq!(answer(line), PersonAnswer { approved, comment: comment.into(), lasts: Lasts::Once });
     }
 
     #[test]
@@ -119,6 +128,15 @@ mod tests {
         check("yes but\n", false, "");
         check("n use the test folder\n", false, "use the test folder");
         check("nope\n", false, "");
+    }
+
+    #[test]
+    fn only_a_plain_word_makes_an_approval_last() {
+        for (line, lasts) in [("s", Lasts::Session), ("T", Lasts::Turn), ("always\n", Lasts::Always)] {
+            assert_eq!(answer(line), PersonAnswer { approved: true, comment: String::new(), lasts });
+        }
+        check("a\n", false, "");
+        check("session please\n", false, "");
     }
 
     #[test]
@@ -151,9 +169,16 @@ mod tests {
             level: slot_runtime::contract::ApprovalRequirement::Required,
             capabilities: Vec::new(),
             reason: "it runs code".into(),
+            subject: slot_runtime::approval::fingerprint::Subject::of_input("exec", &serde_json::Value::Null),
+            rule: None,
+            prompt: slot_runtime::approval::Prompt {
+                justification: Some("trust\u{1b}[8m me".into()),
+                ..Default::default()
+            },
         };
         let text = prompt(&question);
         assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{text:?}");
+        assert!(text.contains("the model says: trust\u{fffd}[8m me") && !text.contains("for this session"), "{text:?}");
         assert!(text.contains("exec\u{fffd}[2J, written as ex\u{fffd}[8m (it runs code)"), "{text:?}");
     }
 }

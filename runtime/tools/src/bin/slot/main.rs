@@ -14,6 +14,7 @@ use ask::Terminal;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use print::Printer;
 use signals::Signals;
+use slot_runtime::approval::grants::Remembering;
 use slot_runtime::approval::{ApprovalPolicy, AskPerson, DenyAll, NoChannel, PassSuggested, Unattended};
 use slot_runtime::boundary::{BoundaryError, Workspace};
 use slot_runtime::dispatch::Policies;
@@ -72,6 +73,10 @@ struct Exec {
     /// With `--approve auto`: passes calls that require approval as well. Only for a machine that may be lost.
     #[arg(long)]
     unattended: bool,
+    /// The file that holds what is approved and denied for good; an answer `always` is written to it. It must be there, and
+    /// outside of the workspace. What it denies is denied whatever `--approve` says.
+    #[arg(long, value_name = "FILE")]
+    grants: Option<PathBuf>,
     /// The most model turns.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     max_turns: u32,
@@ -159,7 +164,7 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
         client,
         Arc::new(Registry::in_form(slot_tools::builtins(Arc::new(workspace)), form)),
         Policies {
-            approval: approval(exec),
+            approval: remembering(exec)?,
             screen: Some(Arc::clone(&printer) as Arc<dyn Screen>),
             ..Policies::default()
         },
@@ -186,6 +191,21 @@ fn unusable(folder: &Path, error: &BoundaryError) -> String {
         _ => ("it cannot be opened", "name another folder"),
     };
     format!("cannot use {} as the workspace: {what}; {next}", folder.display())
+}
+
+/// The policy with what was decided before, in this session and for good.
+fn remembering(exec: &Exec) -> Result<Arc<dyn ApprovalPolicy>, String> {
+    let inner = approval(exec);
+    let Some(path) = &exec.grants else { return Ok(Arc::new(Remembering::new(inner))) };
+    let real = |path: &Path| path.canonicalize().map_err(|error| format!("cannot use {}: {error}", path.display()));
+    let (file, workspace) = (path.canonicalize(), real(&exec.workspace)?);
+    if file.is_ok_and(|file| file.starts_with(&workspace)) {
+        return Err(format!(
+            "the grants file {} lies in the workspace, where the model could write to it; keep it elsewhere",
+            path.display()
+        ));
+    }
+    Ok(Arc::new(Remembering::with_file(inner, path).map_err(|error| error.to_string())?))
 }
 
 fn approval(exec: &Exec) -> Arc<dyn ApprovalPolicy> {
