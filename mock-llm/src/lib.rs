@@ -18,7 +18,7 @@ pub mod fault;
 pub mod journal;
 pub mod judge;
 pub mod load;
-pub mod markers;
+pub use slot_oracles::markers;
 pub mod plan;
 pub mod preview;
 pub mod prng;

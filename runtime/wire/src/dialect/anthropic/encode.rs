@@ -2,6 +2,10 @@
 //!
 //! The dialect wants roles to alternate, so neighbouring items of one side share a message; its blocks are only ever
 //! added to at the end. Signed blocks go back where they stood. The messages stand last in the body.
+//!
+//! This provider caches only up to what is marked, and looks back from a mark no further than 20 blocks. So three places
+//! are marked: the end of the system text, which all sessions share, the end of the request, and the end of the user's
+//! message before that, where the request before this one ended, however many calls and results came since.
 
 use crate::dialect::json::{is_object, write_string};
 use crate::dialect::{Dialect, RequestOptions, ToolDeclaration};
@@ -10,6 +14,12 @@ use crate::{Conversation, Item, RawCall};
 
 /// The output limit that goes out where the caller sets none: this dialect demands one.
 pub const DEFAULT_MAX_TOKENS: u32 = 8192;
+
+/// What marks the end of a block as one up to which the prompt is kept.
+const CACHE_MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
+
+/// How many of the user's last messages are marked.
+const MARKED_MESSAGES: usize = 2;
 
 /// The tools array of a Messages request, in the given order; an empty string where there are no tools. Each schema is
 /// embedded as it stands.
@@ -44,11 +54,13 @@ pub fn encode_request(conversation: &Conversation, replay: &Replay, options: &Re
         out.extend_from_slice(options.catalog.as_bytes());
     }
     if !conversation.system.is_empty() {
-        out.extend_from_slice(br#","system":"#);
+        out.extend_from_slice(br#","system":[{"type":"text","text":"#);
         write_string(&mut out, &conversation.system);
+        out.extend_from_slice(CACHE_MARK);
+        out.extend_from_slice(b"}]");
     }
     out.extend_from_slice(br#","messages":["#);
-    let mut messages = Messages { out, role: None };
+    let mut messages = Messages { out, role: None, ends: [None; MARKED_MESSAGES] };
     for (at, item) in conversation.items.iter().enumerate() {
         messages.item(item, replay, at);
     }
@@ -59,6 +71,8 @@ pub fn encode_request(conversation: &Conversation, replay: &Replay, options: &Re
 struct Messages {
     out: Vec<u8>,
     role: Option<&'static str>,
+    /// Where the last blocks of the user's last messages end, the latest last. Every block of a user is an object.
+    ends: [Option<usize>; MARKED_MESSAGES],
 }
 
 impl Messages {
@@ -118,6 +132,7 @@ impl Messages {
         if self.role == Some(role) {
             self.out.push(b',');
         } else {
+            self.close_user();
             self.out.extend_from_slice(if self.role.is_some() { b"]}," } else { b"" });
             self.out.extend_from_slice(br#"{"role":"#);
             write_string(&mut self.out, role);
@@ -127,7 +142,21 @@ impl Messages {
         self.out.extend_from_slice(bytes);
     }
 
+    /// Remembers where a message of the user ends that is about to be closed.
+    fn close_user(&mut self) {
+        if self.role == Some("user") {
+            self.ends.rotate_left(1);
+            self.ends[MARKED_MESSAGES - 1] = Some(self.out.len());
+        }
+    }
+
     fn finish(mut self) -> Vec<u8> {
+        self.close_user();
+        // From the back, so that the places before stay where they are.
+        for end in self.ends.into_iter().rev().flatten() {
+            let brace = end - 1;
+            self.out.splice(brace..brace, CACHE_MARK.iter().copied());
+        }
         self.out.extend_from_slice(if self.role.is_some() { b"]}]}" } else { b"]}" });
         self.out
     }

@@ -336,14 +336,16 @@ mod requests {
 
     #[test]
     fn every_item_has_its_form() {
+        let mark = json!({"type": "ephemeral"});
         let body = encode_request(&conversation(), &Replay::default(), &options(""));
         assert!(String::from_utf8_lossy(&body).contains(r#""input":{ "a" : 1.0 }"#));
         assert_eq!(
             serde_json::from_slice::<Value>(&body).unwrap(),
             json!({
-                "model": "m", "max_tokens": 8192, "stream": true, "system": "be brief",
+                "model": "m", "max_tokens": 8192, "stream": true,
+                "system": [{"type": "text", "text": "be brief", "cache_control": mark}],
                 "messages": [
-                    {"role": "user", "content": [{"type": "text", "text": "ü"}]},
+                    {"role": "user", "content": [{"type": "text", "text": "ü", "cache_control": mark}]},
                     {"role": "assistant", "content": [
                         {"type": "text", "text": "hm"},
                         {"type": "tool_use", "id": "c1", "name": "x", "input": {"a": 1.0}},
@@ -355,7 +357,7 @@ mod requests {
                         {"type": "tool_result", "tool_use_id": "c1", "content": "A"},
                         {"type": "tool_result", "tool_use_id": "c2", "content": "", "is_error": true},
                         {"type": "text", "text": "and?"},
-                        {"type": "text", "text": "hello?"},
+                        {"type": "text", "text": "hello?", "cache_control": mark},
                     ]},
                 ],
             })
@@ -403,6 +405,23 @@ mod requests {
         assert!(text[start..].starts_with(expect), "{}", &text[start..]);
     }
 
+    const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+
+    #[test]
+    fn the_last_two_messages_of_the_user_are_marked() {
+        let user = |text: &str| Item::User { text: text.to_owned() };
+        let assistant = |text: &str| Item::Assistant { text: text.to_owned(), calls: vec![] };
+        let conversation = Conversation {
+            system: "s".to_owned(),
+            items: vec![user("1"), assistant("2"), user("3"), user("4"), assistant("5"), user("6"), assistant("7")],
+        };
+        let body = encode_request(&conversation, &Replay::default(), &options(""));
+        let body = String::from_utf8(body).unwrap();
+        let marked: Vec<&str> = body.match_indices(MARK).map(|(at, _)| &body[at - 2..at - 1]).collect();
+        assert_eq!(marked, ["s", "4", "6"]);
+        assert!(serde_json::from_str::<Value>(&body).is_ok());
+    }
+
     #[test]
     fn every_request_begins_with_the_one_before() {
         let whole = conversation();
@@ -410,6 +429,8 @@ mod requests {
         for length in 0..=whole.items.len() {
             let shorter = Conversation { system: whole.system.clone(), items: whole.items[..length].to_vec() };
             let body = encode_request(&shorter, &Replay::default(), &options("[{}]"));
+            // Marks move, and change no prompt.
+            let body = String::from_utf8(body).unwrap().replace(MARK, "").into_bytes();
             assert!(body.starts_with(&before));
             let end = if length == 0 { "]}" } else { "]}]}" };
             before = body.strip_suffix(end.as_bytes()).unwrap().to_vec();

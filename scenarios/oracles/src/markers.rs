@@ -1,15 +1,21 @@
-//! Sets cache markers aside: `cache_control` moves to the newest message at each request and changes no prompt.
+//! Sets cache markers aside: they move to the newest message at each request and change no prompt.
 
-/// The member that carries a marker.
-const MARKER: &str = "\"cache_control\"";
+/// The members that carry a marker.
+const MARKERS: [&str; 2] = ["\"cache_control\"", "\"prompt_cache_breakpoint\""];
 
-/// `json` without its `cache_control` members. Everything else keeps its bytes; text without a marker is returned as
-/// it is.
+/// `json` without the members that mark it for a cache. Everything else keeps its bytes; text without a marker is
+/// returned as it is.
 pub fn without_markers(json: &str) -> String {
+    strip(json).unwrap_or_else(|| json.to_owned())
+}
+
+/// Like [`without_markers`]; `None` where there is no marker.
+pub fn strip(json: &str) -> Option<String> {
+    marker(json)?;
     let mut out = String::with_capacity(json.len());
     let mut rest = json;
-    while let Some(at) = marker(rest) {
-        let after = value_end(rest, at + MARKER.len());
+    while let Some((at, key_end)) = marker(rest) {
+        let after = value_end(rest, key_end);
         let (before, tail) = (rest[..at].trim_end(), rest[after..].trim_start());
         // The member goes together with one of the commas around it.
         match (before.strip_suffix(','), tail.strip_prefix(',')) {
@@ -28,14 +34,14 @@ pub fn without_markers(json: &str) -> String {
         }
     }
     out.push_str(rest);
-    out
+    Some(out)
 }
 
-/// Where the next `cache_control` key begins: outside strings, followed by a colon.
-fn marker(json: &str) -> Option<usize> {
+/// Where the next key of a marker begins and ends: outside strings, followed by a colon.
+fn marker(json: &str) -> Option<(usize, usize)> {
     let bytes = json.as_bytes();
     // Almost no text holds the word at all; looking for it is cheaper than walking strings.
-    memchr::memmem::find(bytes, MARKER.as_bytes())?;
+    MARKERS.iter().find(|marker| memchr::memmem::find(bytes, marker.as_bytes()).is_some())?;
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         if byte != b'"' {
@@ -43,8 +49,9 @@ fn marker(json: &str) -> Option<usize> {
             continue;
         }
         let end = string_end(bytes, at);
-        if &bytes[at..end] == MARKER.as_bytes() && json[end..].trim_start().starts_with(':') {
-            return Some(at);
+        let known = MARKERS.iter().any(|marker| &bytes[at..end] == marker.as_bytes());
+        if known && json[end..].trim_start().starts_with(':') {
+            return Some((at, end));
         }
         at = end;
     }
@@ -101,6 +108,7 @@ mod tests {
         check(r#"{"cache_control":{"type":"ephemeral"},"a":1}"#, r#"{"a":1}"#);
         check(r#"{"a":1,"cache_control":{"x":[1,"}"]},"b":2}"#, r#"{"a":1,"b":2}"#);
         check(r#"{"cache_control":null}"#, r#"{}"#);
+        check(r#"{"a":1,"prompt_cache_breakpoint":{"mode":"explicit"}}"#, r#"{"a":1}"#);
     }
 
     #[test]
