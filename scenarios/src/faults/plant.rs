@@ -4,6 +4,7 @@ mod arguments;
 mod composite;
 mod edit;
 mod gates;
+mod git;
 mod wrapped;
 
 use arguments::Reader;
@@ -177,6 +178,10 @@ pub enum Seam {
     EditTerse,
     /// Changes that belong together are made one by one, and stay when a later one fails.
     PatchInPart,
+    /// Repositories are looked at as they are by hand, with whatever they configure.
+    GitPlain,
+    /// No repository is looked at.
+    GitRefuse,
 }
 
 impl Plant for Seam {
@@ -185,6 +190,7 @@ impl Plant for Seam {
             Seam::StubReplaces => tools.into_iter().map(Cleaned::tool).collect(),
             Seam::InnerFree | Seam::InnerWaits | Seam::InnerDropped => composite::plant(*self, &tools),
             Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse => edit::plant(*self, tools),
+            Seam::GitPlain | Seam::GitRefuse => git::plant(*self, &tools),
             _ => tools,
         }
     }
