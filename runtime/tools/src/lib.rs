@@ -5,6 +5,7 @@
 //!
 //! - [`read_file`], [`write_file`], [`edit_file`], [`apply_patch`], [`list_dir`]: files, through the boundary.
 //! - [`exec_shell`]: one shell command, in the foreground.
+//! - [`git`]: what a repository holds and what has changed, read only.
 //! - [`parallel`]: several calls in one.
 //!
 //! [`secrets`] tells which variables no command gets. [`builtins`] names every tool; a tool that is not in it does not exist.
@@ -15,6 +16,7 @@ pub mod exec_shell;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod git;
 pub mod list_dir;
 pub mod parallel;
 pub mod read_file;
@@ -53,7 +55,8 @@ pub fn builtins_with(
     inherited: Vec<(OsString, OsString)>,
     chosen: Vec<(String, String)>,
 ) -> Vec<Arc<dyn ToolSpec>> {
-    vec![
+    let mut tools = git::tools(git::Git::new(Arc::clone(&boundary), &inherited));
+    let files: Vec<Arc<dyn ToolSpec>> = vec![
         Arc::new(apply_patch::ApplyPatch::new(Arc::clone(&boundary))),
         Arc::new(edit_file::EditFile::new(Arc::clone(&boundary))),
         Arc::new(exec_shell::ExecShell::inheriting(Arc::clone(&boundary), inherited, chosen)),
@@ -61,7 +64,9 @@ pub fn builtins_with(
         Arc::new(parallel::Parallel),
         Arc::new(read_file::ReadFile::new(Arc::clone(&boundary))),
         Arc::new(write_file::WriteFile::new(boundary)),
-    ]
+    ];
+    tools.extend(files);
+    tools
 }
 
 #[cfg(test)]
@@ -93,6 +98,9 @@ mod tests {
         check("read_file", ApprovalRequirement::Auto, true, true);
         check("list_dir", ApprovalRequirement::Auto, true, true);
         check("parallel", ApprovalRequirement::Auto, true, false);
+        for name in ["git_blame", "git_diff", "git_log", "git_show", "git_status"] {
+            check(name, ApprovalRequirement::Auto, true, true);
+        }
         check("apply_patch", ApprovalRequirement::Suggest, false, false);
         check("edit_file", ApprovalRequirement::Suggest, false, false);
         check("write_file", ApprovalRequirement::Suggest, false, false);
@@ -106,7 +114,20 @@ mod tests {
         let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
         assert_eq!(
             names,
-            ["apply_patch", "edit_file", "exec_shell", "list_dir", "parallel", "read_file", "write_file"]
+            [
+                "apply_patch",
+                "edit_file",
+                "exec_shell",
+                "git_blame",
+                "git_diff",
+                "git_log",
+                "git_show",
+                "git_status",
+                "list_dir",
+                "parallel",
+                "read_file",
+                "write_file"
+            ]
         );
     }
 

@@ -6,6 +6,7 @@ mod composite;
 mod early;
 mod edit;
 mod gates;
+mod git;
 mod hook;
 mod wrapped;
 
@@ -228,6 +229,10 @@ pub enum Seam {
     HooksRewrite,
     /// Changes that belong together are made one by one, and stay when a later one fails.
     PatchInPart,
+    /// Repositories are looked at as they are by hand, with whatever they configure.
+    GitPlain,
+    /// No repository is looked at.
+    GitRefuse,
 }
 
 impl Plant for Seam {
@@ -238,6 +243,7 @@ impl Plant for Seam {
             Seam::HooksRewrite => hook::rewriting(tools),
             _ if approval::Command::flaws(*self) => approval::Command::plant(*self, tools),
             Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse => edit::plant(*self, tools),
+            Seam::GitPlain | Seam::GitRefuse => git::plant(*self, &tools),
             _ => tools,
         }
     }

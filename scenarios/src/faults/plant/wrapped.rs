@@ -27,6 +27,10 @@ pub(super) trait Flaws: Send + Sync {
         inner.assess_input(input)
     }
 
+    fn validate_input(&self, inner: &dyn ToolSpec, input: &Value) -> Result<(), ValidationFault> {
+        inner.validate_input(input)
+    }
+
     fn run<'a>(
         &'a self,
         inner: &'a dyn ToolSpec,
@@ -77,7 +81,7 @@ impl<F: Flaws> ToolSpec for Wrapped<F> {
         self.flaws.assess(self.inner.as_ref(), input)
     }
     fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
-        self.inner.validate_input(input)
+        self.flaws.validate_input(self.inner.as_ref(), input)
     }
     fn supports_parallel(&self) -> bool {
         self.inner.supports_parallel()
