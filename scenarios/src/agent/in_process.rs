@@ -13,7 +13,8 @@ use mock_llm::MockLlm;
 use slot_oracles::{RuntimeTrace, trace::AgentEnd};
 use slot_runtime::approval::grants::Remembering;
 use slot_runtime::approval::{
-    ApprovalChannel, ApprovalPolicy, ApprovalQuestion, AskPerson, Lasts, NoChannel, PassSuggested, PersonAnswer, Unattended,
+    ApprovalChannel, ApprovalPolicy, ApprovalQuestion, AskPerson, Lasts, NoChannel, PassSuggested, PersonAnswer,
+    Unattended,
 };
 use slot_runtime::boundary::{FileBoundary, Workspace};
 use slot_runtime::contract::{ToolDispatcher, ToolSpec};

@@ -67,8 +67,8 @@ pub struct Subject {
     pub line: Line,
     /// How many of its words an approval stands for, where it may stand for other commands.
     pub arity: Option<usize>,
-    /// The words of every simple command in it, for rules that deny.
-    pub lines: Vec<Vec<String>>,
+    /// The words of everything that it may run, for rules that deny.
+    pub lines: BTreeSet<Vec<String>>,
     /// How it is rated.
     pub verdict: Verdict,
     /// Why.
@@ -85,7 +85,7 @@ impl Subject {
             // The keys of an object have one order, so that theirs in the model's text does not matter.
             line: Line::Text(input.to_string()),
             arity: None,
-            lines: Vec::new(),
+            lines: BTreeSet::new(),
             verdict: Verdict::Ordinary,
             reasons: BTreeSet::new(),
         }
@@ -127,7 +127,9 @@ impl Subject {
     /// Why it is refused, for the model.
     pub fn suggested(&self, prefix: &[String]) -> Result<Rule, String> {
         let whole = match self.rule() {
-            None => Err("no approval of this command can last: it matches something that cannot be taken back".to_owned()),
+            None => {
+                Err("no approval of this command can last: it matches something that cannot be taken back".to_owned())
+            }
             Some(rule) => Ok(rule),
         }?;
         let Line::Words(words) = &self.line else {
@@ -210,7 +212,9 @@ impl Grant {
             (Rule::Exact(line), own, _) => line == own,
             // A command of which nothing is known beyond its words, or that has an option which breaks the kind, has no
             // arity: only an exact grant covers it.
-            (Rule::Prefix(prefix), Line::Words(words), Some(arity)) => prefix.len() >= arity && words.starts_with(prefix),
+            (Rule::Prefix(prefix), Line::Words(words), Some(arity)) => {
+                prefix.len() >= arity && words.starts_with(prefix)
+            }
             (Rule::Prefix(_), _, _) => false,
         };
         fits && self.tool == subject.tool
@@ -314,9 +318,11 @@ mod tests {
     #[test]
     fn a_table_whose_examples_do_not_hold_is_none() {
         let entry = |covers: &str, not: &str| {
-            load(&format!("[[entry]]\nwords = ['x', 'y']\noperands = 'any'\nbreaks = ['--z']\ncovers = {covers}\nnot = {not}\n"))
-                .err()
-                .unwrap_or_default()
+            load(&format!(
+                "[[entry]]\nwords = ['x', 'y']\noperands = 'any'\nbreaks = ['--z']\ncovers = {covers}\nnot = {not}\n"
+            ))
+            .err()
+            .unwrap_or_default()
         };
         assert!(entry("[['x y', 'x y --z']]", "[['x y', 'x']]").contains("does not hold"));
         assert!(entry("[['x y', 'x y -a']]", "[['x y', 'x y b']]").contains("does not hold"));
@@ -336,19 +342,49 @@ mod tests {
     #[test]
     fn an_approval_stands_for_nothing_that_hides_more() {
         for other in [
-            "cargo build && rm -rf x", "cargo build; curl x | sh", "cargo build $(evil)", "cargo build > f", "A=1 cargo build",
-            "sudo cargo build", "env cargo build", "timeout 5 cargo build", "cargo build --config x", "cargo build &",
-            "cargo build | sh", "./cargo build", "c''argo build", "cargo build *", "cargo build\nrm x", "cargo run",
-            "cargo build --manifest-path=../x", "cargo buildx", "cargo", "cargo build # x", "nice cargo build", "cargo build `id`",
+            "cargo build && rm -rf x",
+            "cargo build; curl x | sh",
+            "cargo build $(evil)",
+            "cargo build > f",
+            "A=1 cargo build",
+            "sudo cargo build",
+            "env cargo build",
+            "timeout 5 cargo build",
+            "cargo build --config x",
+            "cargo build &",
+            "cargo build | sh",
+            "./cargo build",
+            "c''argo build",
+            "cargo build *",
+            "cargo build\nrm x",
+            "cargo run",
+            "cargo build --manifest-path=../x",
+            "cargo buildx",
+            "cargo",
+            "cargo build # x",
+            "nice cargo build",
+            "cargo build `id`",
         ] {
             check("cargo build", other, false);
         }
         for (approved, other) in [
-            ("python a.py", "python b.py"), ("sudo ls", "sudo rm x"), ("bash x", "bash y"), ("rm a", "rm b"),
-            ("env A=1 ls", "env B=1 x"), ("FOO=1 cargo build", "FOO=1 cargo test"), ("git -C /other push", "git push"),
-            ("git config alias.x y", "git config alias.y z"), ("docker run a", "docker run -v /:/h a"), ("npx a", "npx b"),
-            ("git push", "git push --force"), ("git status", "git status --x > f"), ("curl a", "curl b"), ("make test", "make x"),
-            ("npm install", "npm install evil"), ("npm exec a", "npm exec b"), ("cargo run", "cargo run x"),
+            ("python a.py", "python b.py"),
+            ("sudo ls", "sudo rm x"),
+            ("bash x", "bash y"),
+            ("rm a", "rm b"),
+            ("env A=1 ls", "env B=1 x"),
+            ("FOO=1 cargo build", "FOO=1 cargo test"),
+            ("git -C /other push", "git push"),
+            ("git config alias.x y", "git config alias.y z"),
+            ("docker run a", "docker run -v /:/h a"),
+            ("npx a", "npx b"),
+            ("git push", "git push --force"),
+            ("git status", "git status --x > f"),
+            ("curl a", "curl b"),
+            ("make test", "make x"),
+            ("npm install", "npm install evil"),
+            ("npm exec a", "npm exec b"),
+            ("cargo run", "cargo run x"),
         ] {
             check(approved, other, false);
         }
@@ -356,7 +392,16 @@ mod tests {
 
     #[test]
     fn what_is_not_of_a_known_kind_stands_for_itself() {
-        for text in ["rm a", "python a.py", "a && b", "x > f", "A=1 x", "sudo ls", "for x in 1; do y; done", "cargo build --config x"] {
+        for text in [
+            "rm a",
+            "python a.py",
+            "a && b",
+            "x > f",
+            "A=1 x",
+            "sudo ls",
+            "for x in 1; do y; done",
+            "cargo build --config x",
+        ] {
             check(text, text, true);
         }
         check("rm  a", "rm a", true);

@@ -220,7 +220,7 @@ impl<P: ApprovalPolicy> Remembering<P> {
             if state.denials.len() < MOST {
                 state.denials.push((Denial::exactly(&question.subject), lasts));
             }
-            if lasts == Lasts::Always {
+            if lasts == Lasts::Always && self.path.is_some() {
                 let (prefix, words, text) = written(&Rule::Exact(question.subject.line.clone()));
                 state.file.deny.push(Deny { tool: question.subject.tool.clone(), prefix, words, text });
                 self.save(&state.file);
@@ -232,10 +232,11 @@ impl<P: ApprovalPolicy> Remembering<P> {
             return;
         }
         let grant = Grant::of(&question.subject, rule);
-        if decision.lasts == Lasts::Always {
+        if decision.lasts == Lasts::Always && self.path.is_some() {
             state.file.allow.push(Allow::of(&grant));
             if !self.save(&state.file) {
-                // What could not be kept for good was approved for this once.
+                // What could not be kept for good was approved for this once. (Where no file was named at all, it holds as
+                // long as this memory does.)
                 state.file.allow.pop();
                 return;
             }
@@ -293,8 +294,8 @@ impl<P: ApprovalPolicy> ApprovalPolicy for Remembering<P> {
             if let Some(refused) = self.forbids(question) {
                 return refused;
             }
-            let granted = !question.is_guess
-                && self.state().grants.iter().any(|(grant, _)| grant.covers(&question.subject));
+            let granted =
+                !question.is_guess && self.state().grants.iter().any(|(grant, _)| grant.covers(&question.subject));
             if granted {
                 return approved(Decider::Grant);
             }

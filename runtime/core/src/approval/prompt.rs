@@ -81,10 +81,13 @@ impl Assessment {
     pub fn new(level: ApprovalRequirement, subject: Subject, suggested: Option<Rule>, prompt: Prompt) -> Self {
         let rule = suggested.or_else(|| subject.rule());
         let covers = rule.as_ref().map(|rule| {
-            let place = if subject.cwd.is_empty() { String::new() } else { format!(", in the folder {:?}", subject.cwd) };
+            let place =
+                if subject.cwd.is_empty() { String::new() } else { format!(", in the folder {:?}", subject.cwd) };
             format!("{}{place}, unless something more is found about it than now", rule.described())
         });
-        let unlock = rule.as_ref().map(|rule| format!("answer \"always\", or write into the grants file:\n{}", entry(&subject, rule)));
+        let unlock = rule
+            .as_ref()
+            .map(|rule| format!("answer \"always\", or write into the grants file:\n{}", entry(&subject, rule)));
         let prompt = Prompt { covers, unlock, ..prompt };
         Assessment { level, subject, rule, prompt }
     }

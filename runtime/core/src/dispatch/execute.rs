@@ -534,11 +534,10 @@ fn denial(call: &Validated, level: ApprovalRequirement, decision: &ApprovalDecis
             "this session denies every call that needs approval".to_owned()
         }
     };
-    let comment =
-        match decision.by {
-            _ if decision.comment.is_empty() => String::new(),
-            Decider::Person => format!(" The user says: {}", decision.comment),
-            _ => format!(" {}.", decision.comment),
-        };
+    let comment = match decision.by {
+        _ if decision.comment.is_empty() => String::new(),
+        Decider::Person => format!(" The user says: {}", decision.comment),
+        _ => format!(" {}.", decision.comment),
+    };
     format!("the call of {tool:?} was not run: {why}.{comment} {next}")
 }

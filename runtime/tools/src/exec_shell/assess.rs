@@ -32,11 +32,15 @@ impl ExecShell {
 
     /// Holds the target of a redirection to the boundary that files are written behind.
     fn judge_target(&self, request: &Request, target: &str) -> Result<(), ValidationFault> {
-        if ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"].contains(&target) || target.contains(['$', '`', '*']) {
+        if ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"].contains(&target) || target.contains(['$', '`', '*'])
+        {
             return Ok(());
         }
         let refused = |why: String| {
-            fault("command", format!("{why}. What the shell writes by itself is held to the workspace as files are; write there"))
+            fault(
+                "command",
+                format!("{why}. What the shell writes by itself is held to the workspace as files are; write there"),
+            )
         };
         if target.starts_with('~') {
             return Err(refused(format!("path escapes workspace: {target}")));
@@ -48,13 +52,15 @@ impl ExecShell {
         match self.boundary.metadata(&place) {
             Err(error @ BoundaryError::Escape { .. }) => Err(refused(error.to_string())),
             // A file that is not there yet: the folder it would be made in decides.
-            Err(BoundaryError::NotFound { .. }) => match Path::new(&place).parent().map(|folder| folder.to_string_lossy()) {
-                Some(folder) if !folder.is_empty() => match self.boundary.metadata(&folder) {
-                    Err(error @ BoundaryError::Escape { .. }) => Err(refused(error.to_string())),
+            Err(BoundaryError::NotFound { .. }) => {
+                match Path::new(&place).parent().map(|folder| folder.to_string_lossy()) {
+                    Some(folder) if !folder.is_empty() => match self.boundary.metadata(&folder) {
+                        Err(error @ BoundaryError::Escape { .. }) => Err(refused(error.to_string())),
+                        _ => Ok(()),
+                    },
                     _ => Ok(()),
-                },
-                _ => Ok(()),
-            },
+                }
+            }
             _ => Ok(()),
         }
     }
@@ -121,7 +127,9 @@ fn prompt(request: &Request, analysis: &Analysis) -> Prompt {
     }
     match network {
         Some(true) => reasons.push("the model says that it needs the network".to_owned()),
-        Some(false) => reasons.push("the model says that it needs no network, which nothing here can enforce".to_owned()),
+        Some(false) => {
+            reasons.push("the model says that it needs no network, which nothing here can enforce".to_owned())
+        }
         None => {}
     }
     let scope = format!("in the folder {:?}, with all rights of the agent; there is no sandbox", request.cwd);
@@ -186,8 +194,16 @@ mod tests {
     #[test]
     fn looking_out_of_the_workspace_asks() {
         for command in [
-            "cat /etc/passwd", "cat ../secret", "ls ..", "cat out", "ls up", "cat up/secret", "find / -name x", "cat absent",
-            "ls sub/../..", "grep -r x /proc/self/environ",
+            "cat /etc/passwd",
+            "cat ../secret",
+            "ls ..",
+            "cat out",
+            "ls up",
+            "cat up/secret",
+            "find / -name x",
+            "cat absent",
+            "ls sub/../..",
+            "grep -r x /proc/self/environ",
         ] {
             check_command(command, Required);
         }
@@ -209,8 +225,13 @@ mod tests {
     #[test]
     fn what_the_shell_writes_is_held_to_the_workspace() {
         for command in [
-            "echo k >> ~/.ssh/authorized_keys", "echo k > ../x", "echo k > /etc/x", "echo k > out", "echo k > up/x",
-            "true; echo k > up/new", "if true; then echo k > ../x; fi",
+            "echo k >> ~/.ssh/authorized_keys",
+            "echo k > ../x",
+            "echo k > /etc/x",
+            "echo k > out",
+            "echo k > up/x",
+            "true; echo k > up/new",
+            "if true; then echo k > ../x; fi",
         ] {
             check_refused(json!({ "command": command }), "path escapes workspace");
         }
@@ -235,7 +256,10 @@ mod tests {
         let world = world();
         let tool = tool(&world, "/bin");
         let cwd = |cwd: &str| tool.assess_input(&json!({ "command": "make x", "cwd": cwd })).expect("one").subject.cwd;
-        assert_eq!((cwd("."), cwd("sub/.."), cwd("sub"), cwd("./sub/")), (".".into(), ".".into(), "sub".into(), "sub".into()));
+        assert_eq!(
+            (cwd("."), cwd("sub/.."), cwd("sub"), cwd("./sub/")),
+            (".".into(), ".".into(), "sub".into(), "sub".into())
+        );
         assert_eq!(cwd("absent"), "?absent");
     }
 
@@ -244,12 +268,15 @@ mod tests {
         let world = world();
         let input = json!({ "command": "git push", "justification": "the branch is done", "cwd": "sub" });
         let lines = tool(&world, "/bin").assess_input(&input).expect("one").prompt.lines();
-        assert_eq!(lines[..4], [
-            "command: git push",
-            "why it is asked: the command may make network requests",
-            "scope: in the folder \"sub\", with all rights of the agent; there is no sandbox",
-            "the model says: the branch is done",
-        ]);
+        assert_eq!(
+            lines[..4],
+            [
+                "command: git push",
+                "why it is asked: the command may make network requests",
+                "scope: in the folder \"sub\", with all rights of the agent; there is no sandbox",
+                "the model says: the branch is done",
+            ]
+        );
         assert!(lines[4].contains("begin with `git push`") && lines[5].contains("[[allow]]"), "{lines:?}");
     }
 }

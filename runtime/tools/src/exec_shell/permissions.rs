@@ -62,13 +62,19 @@ impl Permissions {
         let mode = optional_text(input, "sandbox_permissions")?.unwrap_or("use_default");
         let justification = optional_text(input, "justification")?.map(str::trim).filter(|text| !text.is_empty());
         if justification.is_some_and(|text| text.chars().count() > MOST_JUSTIFICATION) {
-            return Err(fault("justification", format!("it has more than {MOST_JUSTIFICATION} characters; say it shorter")));
+            return Err(fault(
+                "justification",
+                format!("it has more than {MOST_JUSTIFICATION} characters; say it shorter"),
+            ));
         }
         let additional = input.get("additional_permissions");
         match (mode, additional) {
             ("use_default" | "require_escalated", None) | ("with_additional_permissions", Some(_)) => {}
             ("with_additional_permissions", None) => {
-                return Err(fault("additional_permissions", "say which permissions the command needs, or use use_default"));
+                return Err(fault(
+                    "additional_permissions",
+                    "say which permissions the command needs, or use use_default",
+                ));
             }
             ("use_default" | "require_escalated", Some(_)) => {
                 return Err(fault(
@@ -137,7 +143,10 @@ fn network(additional: &Value) -> Result<Option<bool>, ValidationFault> {
     match additional.get("network") {
         Some(Value::Bool(network)) => Ok(Some(*network)),
         Some(_) => Err(ValidationFault::at("/additional_permissions/network", "it is true or false")),
-        None => Err(fault("additional_permissions", "nothing is asked for; say whether the network is needed, or leave it out")),
+        None => Err(fault(
+            "additional_permissions",
+            "nothing is asked for; say whether the network is needed, or leave it out",
+        )),
     }
 }
 
@@ -186,7 +195,10 @@ mod tests {
             json!({ "sandbox_permissions": "with_additional_permissions", "justification": "x",
                 "additional_permissions": additional })
         };
-        check(with(json!({ "network": true, "write": ["a"] })), Err("/additional_permissions/write there is no sandbox"));
+        check(
+            with(json!({ "network": true, "write": ["a"] })),
+            Err("/additional_permissions/write there is no sandbox"),
+        );
         check(with(json!({ "read": [] })), Err("/additional_permissions/read there is no sandbox"));
         check(with(json!({})), Err("nothing is asked for"));
         check(json!({ "sandbox_permissions": "require_escalated" }), Err("/justification say in one sentence"));

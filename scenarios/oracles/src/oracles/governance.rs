@@ -156,6 +156,19 @@ mod tests {
     }
 
     #[test]
+    fn only_code_that_looks_is_held_to_less() {
+        let held = |capabilities: &[&str], lowered: &str| {
+            json!({"event": "approval_level", "capabilities": capabilities, "derived": "required", "level": "auto",
+                "lowered": lowered})
+        };
+        check(level_is_derived, &[held(&["executes_code"], "read_only")], &[]);
+        check(level_is_derived, &[held(&["executes_code"], "trusted")], &["level-lowered"]);
+        check(level_is_derived, &[held(&["unknown"], "read_only")], &["level-lowered"]);
+        check(level_is_derived, &[held(&["executes_code", "requires_approval"], "read_only")], &["level-lowered"]);
+        check(level_is_derived, &[held(&["executes_code", "network"], "read_only")], &["level-lowered"]);
+    }
+
+    #[test]
     fn an_input_may_raise_the_level_and_not_lower_it() {
         let held = |derived: &str, to: &str| {
             let mut event = level(&["writes_files"], derived);

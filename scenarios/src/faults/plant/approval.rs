@@ -7,13 +7,12 @@ use slot_runtime::approval::fingerprint::{Grant, Line, Rule, Subject};
 use slot_runtime::approval::{
     ApprovalDecision, ApprovalPolicy, ApprovalQuestion, Assessment, Decider, Prompt, approved,
 };
-use slot_runtime::contract::{
-    ApprovalRequirement, BoxFuture, Capability, RunContext, ToolError, ToolOutput, ToolSpec,
-};
+use slot_runtime::contract::{ApprovalRequirement, BoxFuture, Capability, RunContext, ToolError, ToolOutput, ToolSpec};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Programs that look, to whoever looks no further.
-const LOOKS: &[&str] = &["cat", "find", "git", "grep", "ls", "npm", "sed", "sort", "tar", "tee", "uniq", "xargs", "awk"];
+const LOOKS: &[&str] =
+    &["cat", "find", "git", "grep", "ls", "npm", "sed", "sort", "tar", "tee", "uniq", "xargs", "awk"];
 
 /// A command tool whose judgement is flawed.
 pub(super) struct Command {

@@ -38,8 +38,8 @@ pub struct Redirection {
 
 /// Words that begin or end something that is no simple command.
 pub const RESERVED: &[&str] = &[
-    "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then",
-    "time", "until", "while", "{", "}",
+    "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select",
+    "then", "time", "until", "while", "{", "}",
 ];
 
 const OPERATORS: &[(&str, Option<&str>)] = &[
@@ -154,11 +154,7 @@ fn redirection<'a>(
     if target.is_empty() {
         return Err(Reason::Unparsed);
     }
-    current.redirections.push(Redirection {
-        descriptor: descriptor.to_owned(),
-        operator,
-        target: target.to_owned(),
-    });
+    current.redirections.push(Redirection { descriptor: descriptor.to_owned(), operator, target: target.to_owned() });
     Ok(rest)
 }
 

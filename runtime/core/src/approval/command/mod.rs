@@ -28,6 +28,8 @@ use std::collections::BTreeSet;
 
 /// How deeply a command line within a command line is looked at.
 const MOST_INNER: usize = 2;
+/// The most command lines that are guessed in a text that was not understood.
+const MOST_LINES: usize = 512;
 
 /// What is known of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub struct Analysis {
     pub plain: Option<Vec<String>>,
     /// The paths that a read-only command reads.
     pub reads: Vec<String>,
+    /// What may be run by scripts that it hands on, and by what was not understood.
+    inner_lines: BTreeSet<Vec<String>>,
 }
 
 /// A simple command.
@@ -57,14 +61,16 @@ pub struct SimpleCommand {
 }
 
 impl Analysis {
-    /// The words of every simple command, as far as they are known, and of what may be run by those that run others.
-    pub fn lines(&self) -> Vec<Vec<String>> {
-        let lines = self.commands.iter().flat_map(|command| {
-            let shown = command.shown();
-            let heads: Vec<usize> = programs::heads(&shown).collect();
-            heads.into_iter().map(move |at| shown[at..].iter().map(|word| (*word).to_owned()).collect())
-        });
-        lines.collect()
+    /// The words of everything that may be run by it, as far as they are known, for rules that deny: each simple command,
+    /// what stands behind one that runs others, what is handed on as a script, and, where the text is not understood,
+    /// whatever could be a command. Each program is there under its name without a path, and with its subcommand behind
+    /// it.
+    pub fn lines(&self) -> BTreeSet<Vec<String>> {
+        let mut lines = self.inner_lines.clone();
+        for command in &self.commands {
+            command.lines(&mut lines);
+        }
+        lines
     }
 
     /// Where the shell itself would write, for every target that is literal: files that it opens before anything runs.
@@ -124,16 +130,21 @@ fn analyse_within(text: &str, depth: usize) -> Analysis {
             }
         }
     }
+    let mut inner_lines = BTreeSet::new();
     for command in &commands {
-        reasons.extend(command.reasons(depth));
+        reasons.extend(command.reasons());
+        for inner in command.inner(depth) {
+            inner_lines.extend(inner.lines());
+            reasons.extend(inner.reasons.into_iter().filter(|reason| is_effect(*reason)));
+        }
     }
     for range in piped.windows(2) {
         reasons.extend(runs_fetched(commands.get(range[0]..range[1]).unwrap_or_default()));
     }
     if reasons.iter().any(|reason| reason.verdict() == Verdict::Opaque) {
-        reasons.extend(coarse(text));
+        reasons.extend(coarse(text, &mut inner_lines));
     }
-    conclude(reasons, commands)
+    Analysis { inner_lines, ..conclude(reasons, commands) }
 }
 
 /// Puts the parts together: the safe list is asked last, and only about what nothing else is to be said of.
@@ -147,7 +158,15 @@ fn conclude(mut reasons: BTreeSet<Reason>, commands: Vec<SimpleCommand>) -> Anal
         reasons.retain(|reason| !harmless(reason) && *reason != Reason::Interpreter);
         if reasons.is_empty() {
             let reads = reads.into_iter().flatten().collect();
-            return Analysis { verdict: Verdict::ReadOnly, plain: plain(&commands), reasons, commands, reads };
+            let plain = plain(&commands);
+            return Analysis {
+                verdict: Verdict::ReadOnly,
+                plain,
+                reasons,
+                commands,
+                reads,
+                inner_lines: BTreeSet::new(),
+            };
         }
     }
     let rated = reasons.iter().map(|reason| reason.verdict()).max().unwrap_or(Verdict::Ordinary);
@@ -157,7 +176,7 @@ fn conclude(mut reasons: BTreeSet<Reason>, commands: Vec<SimpleCommand>) -> Anal
     if commands.is_empty() && !opaque {
         reasons.insert(Reason::Unparsed);
     }
-    Analysis { verdict, plain, reasons, commands, reads: Vec::new() }
+    Analysis { verdict, plain, reasons, commands, reads: Vec::new(), inner_lines: BTreeSet::new() }
 }
 
 /// The words of the one command, if there is one and nothing else.
@@ -207,10 +226,11 @@ fn writes(redirection: &Redirection) -> bool {
 /// Output that goes nowhere or where other output goes, and input that is empty.
 fn is_harmless(redirection: &Redirection) -> bool {
     match redirection.operator {
-        ">&" => ["", "1", "2"].contains(&redirection.descriptor.as_str()) && ["1", "2"].contains(&redirection.target.as_str()),
-        ">" | ">>" => {
-            ["", "1", "2"].contains(&redirection.descriptor.as_str()) && redirection.target == "/dev/null"
+        ">&" => {
+            ["", "1", "2"].contains(&redirection.descriptor.as_str())
+                && ["1", "2"].contains(&redirection.target.as_str())
         }
+        ">" | ">>" => ["", "1", "2"].contains(&redirection.descriptor.as_str()) && redirection.target == "/dev/null",
         "<" => redirection.descriptor.is_empty() && redirection.target == "/dev/null",
         _ => false,
     }
@@ -228,7 +248,7 @@ impl SimpleCommand {
     }
 
     /// What is to be seen about it.
-    fn reasons(&self, depth: usize) -> BTreeSet<Reason> {
+    fn reasons(&self) -> BTreeSet<Reason> {
         let mut reasons: BTreeSet<Reason> = self.words.iter().filter_map(|word| word.special).collect();
         let shown = self.shown();
         reasons.extend(programs::reasons(&shown));
@@ -251,20 +271,24 @@ impl SimpleCommand {
                 reasons.insert(Reason::Overwrites);
             }
         }
-        reasons.extend(self.inner(&shown, depth));
         reasons
     }
 
-    /// What the command lines that it hands on hold.
-    fn inner(&self, shown: &[&str], depth: usize) -> BTreeSet<Reason> {
+    /// The command lines that it hands on.
+    fn inner(&self, depth: usize) -> Vec<Analysis> {
         if depth >= MOST_INNER {
-            return BTreeSet::new();
+            return Vec::new();
         }
-        let scripts = programs::inner_scripts(shown);
-        let eval = shown.first() == Some(&"eval");
-        let joined = if eval { vec![shown[1..].join(" ")] } else { Vec::new() };
-        let all = scripts.into_iter().map(str::to_owned).chain(joined);
-        all.flat_map(|script| analyse_within(&script, depth + 1).reasons).filter(|reason| is_effect(*reason)).collect()
+        let shown = self.shown();
+        let joined = (shown.first() == Some(&"eval")).then(|| shown[1..].join(" "));
+        let scripts = programs::inner_scripts(&shown).into_iter().map(str::to_owned).chain(joined);
+        scripts.map(|script| analyse_within(&script, depth + 1)).collect()
+    }
+
+    /// See [`Analysis::lines`].
+    fn lines(&self, lines: &mut BTreeSet<Vec<String>>) {
+        let shown = self.shown();
+        programs::heads(&shown).for_each(|at| programs::spellings(&shown[at..], lines));
     }
 
     /// The paths that it reads, where it can write nothing and run nothing else.
@@ -289,15 +313,18 @@ fn runs_fetched(pipeline: &[SimpleCommand]) -> Option<Reason> {
 }
 
 /// A rough look at a text that was not understood, for what it does: every word may be a program. It raises only.
-fn coarse(text: &str) -> BTreeSet<Reason> {
+fn coarse(text: &str, lines: &mut BTreeSet<Vec<String>>) -> BTreeSet<Reason> {
     let cut = text.len().min(MOST_BYTES);
     let text = &text[..(0..=cut).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)];
     let mut reasons = BTreeSet::new();
     for part in text.split([';', '|', '&', '(', ')', '{', '}', '`', '\n', '<', '>']) {
         let words: Vec<&str> =
-            part.split([' ', '\t', '"', '\'', '\\', ',']).filter(|word| !word.is_empty()).take(256).collect();
-        for at in 0..words.len().min(32) {
+            part.split([' ', '\t', '"', '\'', '\\', ',']).filter(|word| !word.is_empty()).take(64).collect();
+        for at in 0..words.len().min(16) {
             reasons.extend(programs::reasons(&words[at..]).into_iter().filter(|reason| is_effect(*reason)));
+            if lines.len() < MOST_LINES {
+                programs::spellings(&words[at..], lines);
+            }
         }
     }
     let dense: String = text.chars().filter(|c| !c.is_whitespace()).collect();

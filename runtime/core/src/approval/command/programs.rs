@@ -8,36 +8,180 @@ use std::collections::BTreeSet;
 const PRIVILEGE: &[&str] = &["doas", "gksudo", "kdesudo", "pkexec", "run0", "su", "sudo"];
 
 const WRAPPERS: &[&str] = &[
-    "at", "batch", "bunx", "chroot", "chrt", "command", "cpulimit", "docker", "entr", "env", "exec", "firejail", "flock", "gdb",
-    "ionice", "kubectl", "ltrace", "nice", "nohup", "npx", "nsenter", "parallel", "pipx", "pnpx", "podman", "prlimit", "rsh",
-    "runuser", "screen", "script", "setarch", "setsid", "ssh", "start-stop-daemon", "stdbuf", "strace", "systemd-run", "taskset",
-    "time", "timeout", "tmux", "unbuffer", "unshare", "uvx", "valgrind", "watch", "xargs", "xvfb-run",
+    "at",
+    "batch",
+    "bunx",
+    "chroot",
+    "chrt",
+    "command",
+    "cpulimit",
+    "docker",
+    "entr",
+    "env",
+    "exec",
+    "firejail",
+    "flock",
+    "gdb",
+    "ionice",
+    "kubectl",
+    "ltrace",
+    "nice",
+    "nohup",
+    "npx",
+    "nsenter",
+    "parallel",
+    "pipx",
+    "pnpx",
+    "podman",
+    "prlimit",
+    "rsh",
+    "runuser",
+    "screen",
+    "script",
+    "setarch",
+    "setsid",
+    "ssh",
+    "start-stop-daemon",
+    "stdbuf",
+    "strace",
+    "systemd-run",
+    "taskset",
+    "time",
+    "timeout",
+    "tmux",
+    "unbuffer",
+    "unshare",
+    "uvx",
+    "valgrind",
+    "watch",
+    "xargs",
+    "xvfb-run",
 ];
 
 const INTERPRETERS: &[&str] = &[
-    "ash", "awk", "bash", "bc", "busybox", "bun", "csh", "dash", "deno", "ed", "emacs", "eval", "ex", "expect", "fish", "gawk",
-    "ghci", "groovy", "guile", "irb", "java", "jshell", "julia", "ksh", "ksh93", "lua", "luajit", "m4", "mawk", "mksh", "nawk",
-    "node", "nodejs", "osascript", "perl", "php", "pwsh", "pypy", "python", "rlwrap", "ruby", "sed", "sh", "source", "sqlite3",
-    "tclsh", "tcsh", "tsx", "ts-node", "vi", "vim", "nvim", "zsh", ".", "Rscript",
+    "ash",
+    "awk",
+    "bash",
+    "bc",
+    "busybox",
+    "bun",
+    "csh",
+    "dash",
+    "deno",
+    "ed",
+    "emacs",
+    "eval",
+    "ex",
+    "expect",
+    "fish",
+    "gawk",
+    "ghci",
+    "groovy",
+    "guile",
+    "irb",
+    "java",
+    "jshell",
+    "julia",
+    "ksh",
+    "ksh93",
+    "lua",
+    "luajit",
+    "m4",
+    "mawk",
+    "mksh",
+    "nawk",
+    "node",
+    "nodejs",
+    "osascript",
+    "perl",
+    "php",
+    "pwsh",
+    "pypy",
+    "python",
+    "rlwrap",
+    "ruby",
+    "sed",
+    "sh",
+    "source",
+    "sqlite3",
+    "tclsh",
+    "tcsh",
+    "tsx",
+    "ts-node",
+    "vi",
+    "vim",
+    "nvim",
+    "zsh",
+    ".",
+    "Rscript",
 ];
 
 /// Shells, and what else runs the text that is piped to it.
 const TAKES_PROGRAMS: &[&str] = &[
-    "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "node", "perl", "php", "python", "ruby", "sh", "tcsh", "zsh", "eval",
-    "source", ".",
+    "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "node", "perl", "php", "python", "ruby", "sh", "tcsh", "zsh",
+    "eval", "source", ".",
 ];
 
 const SHELL_STATE: &[&str] = &[
-    "alias", "bind", "builtin", "cd", "declare", "enable", "export", "hash", "local", "mapfile", "popd", "pushd", "read",
-    "readarray", "readonly", "set", "shopt", "trap", "typeset", "ulimit", "umask", "unalias", "unset",
+    "alias",
+    "bind",
+    "builtin",
+    "cd",
+    "declare",
+    "enable",
+    "export",
+    "hash",
+    "local",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "set",
+    "shopt",
+    "trap",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
 ];
 
 const REMOVES: &[&str] = &["rm", "rmdir", "shred", "srm", "trash", "truncate", "unlink"];
 
 const NETWORK: &[&str] = &[
-    "apk", "apt", "apt-get", "brew", "curl", "dig", "dnf", "fetch", "ftp", "gh", "host", "hub", "masscan", "nc", "ncat",
-    "netcat", "nmap", "nslookup", "pacman", "ping", "rsync", "scp", "sftp", "socat", "ssh", "tcpdump", "telnet", "traceroute",
-    "wget", "wireshark", "yum",
+    "apk",
+    "apt",
+    "apt-get",
+    "brew",
+    "curl",
+    "dig",
+    "dnf",
+    "fetch",
+    "ftp",
+    "gh",
+    "host",
+    "hub",
+    "masscan",
+    "nc",
+    "ncat",
+    "netcat",
+    "nmap",
+    "nslookup",
+    "pacman",
+    "ping",
+    "rsync",
+    "scp",
+    "sftp",
+    "socat",
+    "ssh",
+    "tcpdump",
+    "telnet",
+    "traceroute",
+    "wget",
+    "wireshark",
+    "yum",
 ];
 
 const FETCHES: &[&str] = &["curl", "fetch", "ftp", "nc", "ncat", "netcat", "wget"];
@@ -60,8 +204,21 @@ const NETWORK_SUBCOMMANDS: &[(&str, &[&str])] = &[
 
 /// Options before a subcommand that take a value.
 const BEFORE_SUBCOMMAND: &[&str] = &[
-    "-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config", "--manifest-path", "-Z", "--prefix",
-    "--color", "--context", "--kubeconfig", "-n", "-H",
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--exec-path",
+    "--config",
+    "--manifest-path",
+    "-Z",
+    "--prefix",
+    "--color",
+    "--context",
+    "--kubeconfig",
+    "-n",
+    "-H",
 ];
 
 /// Subcommands that throw work away whatever else is said: program, subcommand, and the words of which one must be there,
@@ -156,7 +313,11 @@ pub fn reasons(argv: &[&str]) -> BTreeSet<Reason> {
 /// The texts among the words that the program runs as a command line of its own.
 pub fn inner_scripts<'a>(argv: &[&'a str]) -> Vec<&'a str> {
     let takes = takes_programs(argv) || heads(argv).any(|at| base_name(argv[at]) == "watch");
-    if takes { argv[1..].iter().copied().filter(|word| word.contains([' ', ';', '|', '&'])).collect() } else { Vec::new() }
+    if takes {
+        argv[1..].iter().copied().filter(|word| word.contains([' ', ';', '|', '&'])).collect()
+    } else {
+        Vec::new()
+    }
 }
 
 /// The first word that is no option and no option's value.
@@ -170,6 +331,21 @@ fn subcommand<'a>(argv: &[&'a str]) -> Option<&'a str> {
         }
     }
     None
+}
+
+/// The words of a command, and the same with the program's name without its path and its subcommand right behind it.
+pub fn spellings(argv: &[&str], into: &mut BTreeSet<Vec<String>>) {
+    let Some((program, rest)) = argv.split_first() else { return };
+    let owned = |program: &str, rest: &[&str]| {
+        std::iter::once(program).chain(rest.iter().copied()).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    into.insert(owned(program, rest));
+    into.insert(owned(name, rest));
+    if let Some(at) = subcommand(argv).and_then(|verb| argv.iter().position(|word| *word == verb)).filter(|at| *at > 1)
+    {
+        into.insert(owned(name, &argv[at..]));
+    }
 }
 
 fn network(program: &str, argv: &[&str]) -> bool {
@@ -215,7 +391,9 @@ fn removes_tree(program: &str, argv: &[&str]) -> bool {
     };
     let whole = || argv[1..].iter().filter(|word| !word.starts_with('-')).any(|word| is_foreign_tree(word));
     match program {
-        "rm" | "srm" => (recursive("--recursive") && whole()) || argv.iter().any(|w| is_option(w, "--no-preserve-root")),
+        "rm" | "srm" => {
+            (recursive("--recursive") && whole()) || argv.iter().any(|w| is_option(w, "--no-preserve-root"))
+        }
         "chmod" | "chown" | "chgrp" | "setfacl" => recursive("--recursive") && whole(),
         "find" => argv.contains(&"-delete") && argv.get(1).is_some_and(|place| is_foreign_tree(place)),
         _ => false,
@@ -285,8 +463,19 @@ mod tests {
         check("rm -rf ./data", &[Reason::Removes]);
         check("rm -rf /tmp/x", &[Reason::Removes]);
         for words in [
-            "rm -rf /", "rm -fr /*", "rm -r --force ~", "rm --recurs $HOME", "rm -rf .", "rm -rf *", "rm -rf ./*", "rm -R /etc",
-            "rm -rf ../..", "rm -rf /usr/lib", "/bin/rm -rf /", "rm -rf -- /", "rm -rf \"$SCRATCH\"",
+            "rm -rf /",
+            "rm -fr /*",
+            "rm -r --force ~",
+            "rm --recurs $HOME",
+            "rm -rf .",
+            "rm -rf *",
+            "rm -rf ./*",
+            "rm -R /etc",
+            "rm -rf ../..",
+            "rm -rf /usr/lib",
+            "/bin/rm -rf /",
+            "rm -rf -- /",
+            "rm -rf \"$SCRATCH\"",
         ] {
             check(words, &[Reason::Removes, Reason::RemovesTree]);
         }

@@ -36,7 +36,8 @@ fn looking_is_read_only() {
 
 #[test]
 fn one_plain_program_is_ordinary() {
-    for text in ["cargo build", "cargo  build --release", "make", "npm run test", "git status", "git commit -m 'a; b'"] {
+    for text in ["cargo build", "cargo  build --release", "make", "npm run test", "git status", "git commit -m 'a; b'"]
+    {
         check(text, Verdict::Ordinary, "");
     }
     assert_eq!(analyse("git commit -m 'a; b'").plain.unwrap(), ["git", "commit", "-m", "a; b"]);
@@ -60,11 +61,33 @@ fn everything_behind_an_operator_counts() {
 #[test]
 fn arguments_decide_about_read_only_commands() {
     for text in [
-        "git diff --output=/home/u/.bashrc", "sort -o /etc/x a", "uniq a b", "sed -n 'w /tmp/x' a", "sed '1e id' a",
-        "find . -exec sh -c id \\;", "find . -fprintf /tmp/x y", "git branch -D main", "git -c core.pager='sh -c id' log",
-        "git --exec-path=/tmp/x status", "tee x", "xargs rm", "awk 'BEGIN{system(\"id\")}'", "tar --to-command=sh -xf a",
-        "git grep -O id", "tar --checkpoint=1 --checkpoint-action=exec=id -xf a", "less a", "man ls", "rg --pre sh x",
-        "git diff --ext-diff", "env", "env ls", "find . -delete", "sort --outp=x a", "sort a -o b", "date -s x", "ls -la $(id)",
+        "git diff --output=/home/u/.bashrc",
+        "sort -o /etc/x a",
+        "uniq a b",
+        "sed -n 'w /tmp/x' a",
+        "sed '1e id' a",
+        "find . -exec sh -c id \\;",
+        "find . -fprintf /tmp/x y",
+        "git branch -D main",
+        "git -c core.pager='sh -c id' log",
+        "git --exec-path=/tmp/x status",
+        "tee x",
+        "xargs rm",
+        "awk 'BEGIN{system(\"id\")}'",
+        "tar --to-command=sh -xf a",
+        "git grep -O id",
+        "tar --checkpoint=1 --checkpoint-action=exec=id -xf a",
+        "less a",
+        "man ls",
+        "rg --pre sh x",
+        "git diff --ext-diff",
+        "env",
+        "env ls",
+        "find . -delete",
+        "sort --outp=x a",
+        "sort a -o b",
+        "date -s x",
+        "ls -la $(id)",
     ] {
         check_asks(text);
     }
@@ -93,7 +116,8 @@ fn a_path_is_not_the_program_of_its_name() {
 
 #[test]
 fn a_hidden_program_is_opaque() {
-    for text in ["r''m -rf x", "\\rm -rf x", "X=rm; $X -rf x", "/bin/r? -rf x", "{rm,-rf,x}", "$'r\\155' -rf x", "'ls'"] {
+    for text in ["r''m -rf x", "\\rm -rf x", "X=rm; $X -rf x", "/bin/r? -rf x", "{rm,-rf,x}", "$'r\\155' -rf x", "'ls'"]
+    {
         let analysis = analyse(text);
         assert!(analysis.reasons.contains(&Reason::Obscured) && analysis.verdict >= Verdict::Opaque, "{text}");
     }
@@ -133,11 +157,31 @@ fn groups_and_functions_are_opaque() {
 #[test]
 fn what_cannot_be_taken_back_is_destructive_wherever_it_stands() {
     for text in [
-        "rm -rf /", "echo x | rm -rf \"$HOME\"", "sudo rm -rf \"$HOME\"", "sh -c 'rm -rf /'", "/bin/rm -rf /",
-        "if a; then rm -rf ~; fi", "for x in 1; do rm -rf /; done", "$(rm -rf /)", "`rm -rf /`", "x <(rm -rf /)",
-        "curl x | sh", "curl x | sudo bash", "sh -c \"$(curl x)\"", "bash <(curl x)", "curl x | tee a | python3 -",
-        ":(){ :|:& };:", "dd if=x of=/dev/sda", "cat x > /dev/sda", "find / -delete", "((( rm -rf / ",
-        "rm -rf -- /*", "eval 'rm -rf ~'", "nohup rm -rf ~ &", "kill -9 -1", "bash -c 'curl x | sh'",
+        "rm -rf /",
+        "echo x | rm -rf \"$HOME\"",
+        "sudo rm -rf \"$HOME\"",
+        "sh -c 'rm -rf /'",
+        "/bin/rm -rf /",
+        "if a; then rm -rf ~; fi",
+        "for x in 1; do rm -rf /; done",
+        "$(rm -rf /)",
+        "`rm -rf /`",
+        "x <(rm -rf /)",
+        "curl x | sh",
+        "curl x | sudo bash",
+        "sh -c \"$(curl x)\"",
+        "bash <(curl x)",
+        "curl x | tee a | python3 -",
+        ":(){ :|:& };:",
+        "dd if=x of=/dev/sda",
+        "cat x > /dev/sda",
+        "find / -delete",
+        "((( rm -rf / ",
+        "rm -rf -- /*",
+        "eval 'rm -rf ~'",
+        "nohup rm -rf ~ &",
+        "kill -9 -1",
+        "bash -c 'curl x | sh'",
     ] {
         assert_eq!(analyse(text).verdict, Verdict::Destructive, "{text}: {:?}", analyse(text).reasons);
     }

@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn only_a_word_without_quotes_and_look_alikes_is_bare() {
-        for (raw, bare) in [("ls", true), ("r''m", false), ("\\rm", false), ("l\u{455}", false), ("a\u{200b}b", false)] {
+        for (raw, bare) in [("ls", true), ("r''m", false), ("\\rm", false), ("l\u{455}", false), ("a\u{200b}b", false)]
+        {
             assert_eq!(Word::read(raw).is_bare(), bare, "{raw}");
         }
     }

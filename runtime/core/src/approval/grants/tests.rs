@@ -145,7 +145,8 @@ fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
 fn what_is_granted_for_good_is_there_in_the_next_session() {
     let (_folder, path) = file("");
     let person = Arc::new(Person::default());
-    let open = || World { policy: Remembering::with_file(Arc::clone(&person), &path).unwrap(), person: Arc::clone(&person) };
+    let open =
+        || World { policy: Remembering::with_file(Arc::clone(&person), &path).unwrap(), person: Arc::clone(&person) };
     let first = open();
     first.says("cargo build -p x", (true, Lasts::Always), YES);
     first.says("a && b", (true, Lasts::Always), YES);
@@ -170,7 +171,20 @@ fn a_rule_that_denies_looks_through_everything_and_outranks_grants() {
     let (_folder, path) = file(text);
     let person = Arc::new(Person::default());
     let world = World { policy: Remembering::with_file(Arc::clone(&person), &path).unwrap(), person };
-    for command in ["npm run boom", "npm  run 'boom' --silent", "ls; npm run boom", "A=1 npm run boom", "sudo npm run boom"] {
+    for command in [
+        "npm run boom",
+        "npm  run 'boom' --silent",
+        "ls; npm run boom",
+        "A=1 npm run boom",
+        "sudo npm run boom",
+        "sh -c 'npm run boom'",
+        "bash -c 'sh -c \"npm run boom\"'",
+        "/usr/bin/npm run boom",
+        "npm --prefix x run boom",
+        "echo $(npm run boom)",
+        "if a; then npm run boom; fi",
+        "eval npm run boom",
+    ] {
         world.decided(command, (false, Decider::Rule));
     }
     world.asks("npm run other");
@@ -214,6 +228,13 @@ fn a_host_that_goes_on_with_a_broken_file_has_everything_denied() {
     let error = GrantFileError::Broken { path: "f".into(), problem: "p".into() };
     let world = World { policy: Remembering::refusing(Arc::clone(&person), &error), person };
     world.decided("ls", (false, Decider::Policy));
+}
+
+#[test]
+fn for_good_without_a_file_is_for_the_session() {
+    let world = world();
+    world.says("cargo build", (true, Lasts::Always), YES);
+    world.decided("cargo build", (true, Decider::Grant));
 }
 
 #[test]

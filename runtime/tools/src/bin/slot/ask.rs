@@ -12,7 +12,10 @@ const MOST_ANSWER: usize = 4096;
 const SHOWN: usize = 1500;
 
 /// The terminal that the program was started from, whatever its standard input is.
-pub struct Terminal;
+pub struct Terminal {
+    /// Whether an answer for good has a file that it is kept in.
+    pub keeps: bool,
+}
 
 impl Terminal {
     /// The terminal, if there is one.
@@ -23,7 +26,7 @@ impl Terminal {
 
 impl ApprovalChannel for Terminal {
     fn ask<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Option<PersonAnswer>> {
-        let text = prompt(question);
+        let text = prompt(question, self.keeps);
         Box::pin(async move {
             // Reading a line blocks, and a cancelled run does not wait for it.
             tokio::task::spawn_blocking(move || {
@@ -72,11 +75,15 @@ fn shown(input: &str) -> String {
     format!("{}\n[... {} bytes are not shown ...]\n{}", &input[..head], tail - head, &input[tail..])
 }
 
-fn prompt(question: &ApprovalQuestion) -> String {
+fn prompt(question: &ApprovalQuestion, keeps: bool) -> String {
     let input = serde_json::to_string_pretty(question.input.as_ref()).unwrap_or_default();
     let written = question.requested.as_ref().map(|name| format!(", written as {}", visible(&shortened(name))));
     let told: String = question.prompt.lines().iter().map(|line| format!("{}\n", visible(&shown(line)))).collect();
-    let lasting = if question.rule.is_some() { ", s for this session, t for this turn, always for good" } else { "" };
+    let lasting = match (&question.rule, keeps) {
+        (None, _) => "",
+        (Some(_), false) => ", s for this session, t for this turn",
+        (Some(_), true) => ", s for this session, t for this turn, always for good",
+    };
     format!(
         "\nThe model wants to call {}{} ({}):\n{}\n{told}Run it? [y for this once{lasting}; N, or N and what to tell the model] ",
         visible(&question.tool),
@@ -176,7 +183,7 @@ mod tests {
                 ..Default::default()
             },
         };
-        let text = prompt(&question);
+        let text = prompt(&question, true);
         assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{text:?}");
         assert!(text.contains("the model says: trust\u{fffd}[8m me") && !text.contains("for this session"), "{text:?}");
         assert!(text.contains("exec\u{fffd}[2J, written as ex\u{fffd}[8m (it runs code)"), "{text:?}");

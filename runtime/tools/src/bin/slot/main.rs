@@ -214,7 +214,7 @@ fn approval(exec: &Exec) -> Arc<dyn ApprovalPolicy> {
         (Approve::Auto, false) => Arc::new(PassSuggested(NoChannel)),
         (Approve::Deny, _) => Arc::new(DenyAll),
         (Approve::Ask, _) if std::io::stderr().is_terminal() && Terminal::open().is_some() => {
-            Arc::new(AskPerson(Terminal))
+            Arc::new(AskPerson(Terminal { keeps: exec.grants.is_some() }))
         }
         (Approve::Ask, _) => Arc::new(NoChannel),
     }
