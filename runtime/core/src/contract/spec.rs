@@ -65,6 +65,12 @@ pub trait ToolSpec: Tool {
         false
     }
 
+    /// Whether all that the tool changes is the state of its session, such as a list that the user sees: nothing that
+    /// another call could meet.
+    fn changes_session_only(&self) -> bool {
+        false
+    }
+
     /// What a cancellation does to a running call.
     fn interrupt_behaviour(&self) -> InterruptBehaviour {
         InterruptBehaviour::Cancel

@@ -273,6 +273,8 @@ pub enum Stage {
     Validate,
     /// Repetition is stopped.
     LoopGuard,
+    /// The mode of the session is asked.
+    Mode,
     /// Deny rules are asked.
     Deny,
     /// Somebody is asked.
@@ -291,6 +293,7 @@ impl Stage {
             Stage::Parse => "parse",
             Stage::Validate => "validate",
             Stage::LoopGuard => "loop_guard",
+            Stage::Mode => "mode",
             Stage::Deny => "deny",
             Stage::Approval => "approval",
             Stage::Run => "run",

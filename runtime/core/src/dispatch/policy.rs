@@ -8,6 +8,7 @@ use super::loop_guard::RepetitionGuard;
 use super::names::NameLadder;
 use crate::approval::{ApprovalPolicy, NoChannel};
 use crate::contract::{MetadataSnapshot, ToolMetadata, ToolOutput};
+use crate::mode::{ModeGate, PlanMode};
 use serde_json::Value;
 use slot_wire::StopReason;
 use slot_wire::names::{NameMatch, legal_form};
@@ -30,6 +31,8 @@ pub struct Policies {
     pub results: Arc<dyn ResultShaper>,
     /// Reads argument text.
     pub arguments: Arc<dyn ArgumentReader>,
+    /// Judges calls by the mode of the session.
+    pub mode: Arc<dyn ModeGate>,
 }
 
 impl Default for Policies {
@@ -42,6 +45,7 @@ impl Default for Policies {
             approval: Arc::new(NoChannel),
             results: Arc::new(CappedResults::default()),
             arguments: Arc::new(ArgumentLadder),
+            mode: Arc::new(PlanMode::default()),
         }
     }
 }
@@ -126,7 +130,7 @@ pub struct Attempt {
     pub tool: String,
     /// Stands for the arguments.
     pub fingerprint: Fingerprint,
-    /// Whether the tool only observes.
+    /// Whether the tool changes nothing that another call could meet.
     pub read_only: bool,
     /// Whether asking the same thing again is how the tool is used.
     pub polls: bool,
@@ -138,7 +142,7 @@ impl Attempt {
         Attempt {
             tool: call.tool().name.clone(),
             fingerprint: Fingerprint::of(call.input()),
-            read_only: call.tool().read_only,
+            read_only: call.tool().read_only || call.tool().session_only,
             polls: call.tool().polls,
         }
     }
@@ -149,7 +153,7 @@ impl Attempt {
         Attempt {
             tool: tool.map_or_else(|| legal_form(&call.name), |tool| tool.name.clone()),
             fingerprint: Fingerprint::of_text(&call.arguments),
-            read_only: tool.is_some_and(|tool| tool.read_only),
+            read_only: tool.is_some_and(|tool| tool.read_only || tool.session_only),
             polls: tool.is_some_and(|tool| tool.polls),
         }
     }

@@ -22,6 +22,7 @@ use crate::dispatch::gate::Gate;
 use crate::dispatch::plan::{Loaded, Planned, Planner};
 use crate::dispatch::{LoopTurn, Policies, Raw, Settled};
 use crate::event::{EventKind, EventLog, Lane, Mark, SCHEMA_VERSION};
+use crate::mode::UserTurns;
 use crate::registry::is_legal_name;
 use crate::transport::ModelClient;
 use receive::{Failure, Receiver};
@@ -164,6 +165,8 @@ pub struct Session {
     ids: BTreeSet<String>,
     /// The number of the next model turn.
     turn: u32,
+    /// Counts what the user said.
+    user_turns: UserTurns,
 }
 
 impl Session {
@@ -206,7 +209,14 @@ impl Session {
             loaded: Loaded::default(),
             ids: BTreeSet::new(),
             turn: 0,
+            user_turns: UserTurns::default(),
         }
+    }
+
+    /// The session, counting its user turns in `turns`.
+    #[must_use]
+    pub fn counting(self, turns: UserTurns) -> Self {
+        Session { user_turns: turns, ..self }
     }
 
     /// Answers calls that an earlier, dropped run left open, and hands out the history: every call in it has a result.
@@ -223,6 +233,7 @@ impl Session {
     /// Says `prompt` and runs until the model is done, the run is cancelled or a limit is met.
     pub async fn run(&mut self, prompt: &str, cancel: &CancellationToken) -> Outcome {
         self.close_open_calls();
+        self.user_turns.begin();
         self.conversation.items.push(Item::User { text: prompt.to_owned() });
         let outcome = self.turns(cancel).await;
         self.close_open_calls();

@@ -3,6 +3,7 @@
 mod batches;
 mod forgery;
 mod loops;
+mod modes;
 mod names;
 mod streams;
 
