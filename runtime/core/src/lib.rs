@@ -9,6 +9,7 @@
 //! - [`boundary`]: the only way from a path that a model wrote to a file.
 //! - [`transport`]: the way to the model, with the connection as a seam.
 //! - [`session`]: turns, until the model is done.
+//! - [`mode`]: whether anything may be changed.
 //! - [`event`]: the canonical log of all of it.
 //!
 //! This crate holds no concrete tool and prints nothing. Every governance action is written here once; a tool file never
@@ -22,6 +23,7 @@ pub mod event;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod mode;
 pub mod registry;
 pub mod session;
 pub mod transport;

@@ -5,6 +5,8 @@
 //!
 //! - [`read_file`], [`write_file`], [`edit_file`], [`apply_patch`], [`list_dir`]: files, through the boundary.
 //! - [`exec_shell`]: one shell command, in the foreground.
+//! - [`validate_data`]: whether data is well-formed.
+//! - [`session`]: plans, notes, memories, the person at a session, and its mode.
 //! - [`git`]: what a repository holds and what has changed, read only.
 //! - [`parallel`]: several calls in one.
 //!
@@ -21,6 +23,8 @@ pub mod list_dir;
 pub mod parallel;
 pub mod read_file;
 pub mod secrets;
+pub mod session;
+pub mod validate_data;
 pub mod write_file;
 
 mod input;
@@ -48,22 +52,40 @@ pub fn builtins(boundary: Arc<dyn FileBoundary>) -> Vec<Arc<dyn ToolSpec>> {
     builtins_with(boundary, std::env::vars_os().collect(), Vec::new())
 }
 
-/// Every built-in tool. Commands get those of the `inherited` environment variables that are no secrets, and then the
-/// `chosen` ones as they are.
+/// Every built-in tool of a session with nobody at it. See [`builtins_for`].
 pub fn builtins_with(
     boundary: Arc<dyn FileBoundary>,
     inherited: Vec<(OsString, OsString)>,
     chosen: Vec<(String, String)>,
 ) -> Vec<Arc<dyn ToolSpec>> {
+    builtins_for(boundary, inherited, chosen, &session::SessionHost::default())
+}
+
+/// Every built-in tool that `host` has what it needs for. Commands get those of the `inherited` environment variables that are no secrets, and then the
+/// `chosen` ones as they are.
+pub fn builtins_for(
+    boundary: Arc<dyn FileBoundary>,
+    inherited: Vec<(OsString, OsString)>,
+    chosen: Vec<(String, String)>,
+    host: &session::SessionHost,
+) -> Vec<Arc<dyn ToolSpec>> {
     let mut tools = git::tools(git::Git::new(Arc::clone(&boundary), &inherited));
+    tools.extend(session::tools(&boundary, host));
+    let mut written = Arc::clone(&boundary);
+    if let Some(turns) = &host.turns {
+        let journal = Arc::new(session::Journal::new(Arc::clone(&boundary), turns.clone()));
+        tools.push(Arc::new(session::RevertTurn::new(Arc::clone(&journal))));
+        written = journal;
+    }
     let files: Vec<Arc<dyn ToolSpec>> = vec![
-        Arc::new(apply_patch::ApplyPatch::new(Arc::clone(&boundary))),
-        Arc::new(edit_file::EditFile::new(Arc::clone(&boundary))),
+        Arc::new(apply_patch::ApplyPatch::new(Arc::clone(&written))),
+        Arc::new(edit_file::EditFile::new(Arc::clone(&written))),
         Arc::new(exec_shell::ExecShell::inheriting(Arc::clone(&boundary), inherited, chosen)),
         Arc::new(list_dir::ListDir::new(Arc::clone(&boundary))),
         Arc::new(parallel::Parallel),
         Arc::new(read_file::ReadFile::new(Arc::clone(&boundary))),
-        Arc::new(write_file::WriteFile::new(boundary)),
+        Arc::new(validate_data::ValidateData::new(Arc::clone(&boundary))),
+        Arc::new(write_file::WriteFile::new(written)),
     ];
     tools.extend(files);
     tools
@@ -81,7 +103,13 @@ mod tests {
     fn registry() -> (tempfile::TempDir, Registry) {
         let folder = tempfile::tempdir().expect("a folder");
         let workspace = Workspace::open(folder.path()).expect("it exists");
-        (folder, Registry::new(builtins(Arc::new(workspace))))
+        let host = session::SessionHost {
+            memory: Some(folder.path().join("memory")),
+            mode: Some(slot_runtime::mode::PlanMode::default()),
+            turns: Some(slot_runtime::mode::UserTurns::default()),
+            ..session::SessionHost::default()
+        };
+        (folder, Registry::new(builtins_for(Arc::new(workspace), Vec::new(), Vec::new(), &host)))
     }
 
     #[track_caller]
@@ -105,6 +133,28 @@ mod tests {
         check("edit_file", ApprovalRequirement::Suggest, false, false);
         check("write_file", ApprovalRequirement::Suggest, false, false);
         check("exec_shell", ApprovalRequirement::Required, false, false);
+        for name in ["load_skill", "recall", "validate_data"] {
+            check(name, ApprovalRequirement::Auto, true, true);
+        }
+        check("remember", ApprovalRequirement::Suggest, false, false);
+        // They change the session, so that they are no mere look; nobody is asked about that, but for leaving plan mode.
+        for name in
+            ["checklist_write", "enter_plan_mode", "note", "notify", "request_user_input", "todo_write", "update_plan"]
+        {
+            check(name, ApprovalRequirement::Auto, false, false);
+        }
+        check("exit_plan_mode", ApprovalRequirement::Required, false, false);
+        check("revert_turn", ApprovalRequirement::Required, false, false);
+    }
+
+    #[test]
+    fn what_the_host_does_not_give_has_no_tool() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let workspace = Workspace::open(folder.path()).expect("it exists");
+        let registry = Registry::new(builtins(Arc::new(workspace)));
+        for name in ["remember", "recall", "enter_plan_mode", "exit_plan_mode", "revert_turn"] {
+            assert!(!registry.snapshot().tools.contains_key(name), "{name}");
+        }
     }
 
     #[test]
@@ -116,16 +166,29 @@ mod tests {
             names,
             [
                 "apply_patch",
+                "checklist_write",
                 "edit_file",
+                "enter_plan_mode",
                 "exec_shell",
+                "exit_plan_mode",
                 "git_blame",
                 "git_diff",
                 "git_log",
                 "git_show",
                 "git_status",
                 "list_dir",
+                "load_skill",
+                "note",
+                "notify",
                 "parallel",
                 "read_file",
+                "recall",
+                "remember",
+                "request_user_input",
+                "revert_turn",
+                "todo_write",
+                "update_plan",
+                "validate_data",
                 "write_file"
             ]
         );

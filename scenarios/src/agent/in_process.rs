@@ -17,16 +17,22 @@ use slot_runtime::approval::{
     Unattended,
 };
 use slot_runtime::boundary::{FileBoundary, Workspace};
-use slot_runtime::contract::{ToolDispatcher, ToolSpec};
+use slot_runtime::contract::ToolDispatcher;
 use slot_runtime::dispatch::Policies;
 use slot_runtime::event::{Event, EventLog, EventSink};
+use slot_runtime::mode::{PlanMode, UserTurns};
 use slot_runtime::registry::{Registry, SchemaForm};
 use slot_runtime::session::Unobserved;
 use slot_runtime::transport::{Connector, Endpoint, HttpLimits, Io, ModelClient, TcpConnector};
 use slot_runtime::{Outcome, Session, SessionConfig};
+use slot_tools::session::SessionHost;
 use slot_wire::Dialect;
 use std::{collections::BTreeMap, io, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
+
+/// The runtime's own folder in the decoy home, and where in it a run keeps what outlives its session.
+const OWN: &str = ".slot/";
+const MEMORY: &str = ".slot/memory";
 
 /// How the runtime reaches the mock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,18 +89,21 @@ impl InProcess {
             Arc::new(sink) as Arc<dyn EventSink>
         }));
         let dialect = dialect(job.dialect)?;
+        let (mode, turns) = (PlanMode::default(), UserTurns::default());
         let mut session = Session::new(
             SessionConfig { system: slot_tools::SYSTEM_TEXT.to_owned(), ..SessionConfig::new("mock-model", dialect) },
             client,
-            self.dispatcher(&job)?,
+            self.dispatcher(&job, &mode, &turns)?,
             self.plant.policies(Policies {
                 approval: remembering(&job),
+                mode: Arc::new(mode.clone()),
                 hooks: hook::hooks(job.hooks, job.patience),
                 ..Policies::default()
             }),
             log.clone(),
             Arc::new(Unobserved),
-        );
+        )
+        .counting(turns);
         let run = tokio::time::timeout(job.limit, session.run(job.prompt, &cancel)).await;
         let end = match &run {
             Ok(outcome) => AgentEnd::Finished { code: code(outcome) },
@@ -109,13 +118,19 @@ impl InProcess {
         Ok(AgentRun { end, runtime, stdout, stderr: String::new(), session: own_session() })
     }
 
-    fn dispatcher(&self, job: &Job<'_>) -> Result<Arc<dyn ToolDispatcher>, String> {
+    fn dispatcher(&self, job: &Job<'_>, mode: &PlanMode, turns: &UserTurns) -> Result<Arc<dyn ToolDispatcher>, String> {
         let root = job.world.workspace();
         let workspace = Workspace::open(root).map_err(|e| format!("the workspace cannot be opened: {e}"))?;
         let boundary: Arc<dyn FileBoundary> = self.plant.boundary(Arc::new(workspace), root);
         let planted = job.env.iter().map(|(name, value)| (name.into(), value.into()));
         let inherited: Vec<_> = std::env::vars_os().chain(planted).collect();
-        let mut tools: Vec<Arc<dyn ToolSpec>> = slot_tools::builtins_with(boundary, inherited, variables(job.world));
+        let host = SessionHost {
+            memory: Some(job.world.home().join(MEMORY)),
+            mode: Some(mode.clone()),
+            turns: Some(turns.clone()),
+            ..SessionHost::default()
+        };
+        let mut tools = slot_tools::builtins_for(boundary, inherited, variables(job.world), &host);
         let room = Arc::new(Room::default());
         for spec in job.tools {
             tools.push(Arc::new(CaseTool::new(spec.clone(), root.to_owned(), Arc::clone(&room))));
@@ -139,7 +154,7 @@ impl Agent for InProcess {
     }
 
     fn state(&self) -> Vec<String> {
-        vec![".slot/".to_owned()]
+        vec![OWN.to_owned()]
     }
 
     fn run<'a>(&'a self, job: Job<'a>) -> BoxFuture<'a, AgentRun> {

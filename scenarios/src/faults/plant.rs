@@ -8,6 +8,7 @@ mod edit;
 mod gates;
 mod git;
 mod hook;
+mod session;
 mod wrapped;
 
 use arguments::Reader;
@@ -233,6 +234,22 @@ pub enum Seam {
     GitPlain,
     /// No repository is looked at.
     GitRefuse,
+    /// The mode of the session is not asked.
+    ModeSkip,
+    /// In plan mode nothing is run at all.
+    ModeAll,
+    /// Where nobody is, a question is answered with yes.
+    PersonConsents,
+    /// A memory is kept wherever its name leads.
+    MemoryPath,
+    /// A file of a skill is read wherever its name leads.
+    SkillPath,
+    /// A turn is taken back without a look at the files.
+    RevertBlind,
+    /// Notes are not kept.
+    NotesForget,
+    /// Data is valid, whatever it is.
+    DataLenient,
 }
 
 impl Plant for Seam {
@@ -244,6 +261,7 @@ impl Plant for Seam {
             _ if approval::Command::flaws(*self) => approval::Command::plant(*self, tools),
             Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse => edit::plant(*self, tools),
             Seam::GitPlain | Seam::GitRefuse => git::plant(*self, &tools),
+            _ if session::decorates(*self) => session::plant(*self, &tools),
             _ => tools,
         }
     }
@@ -253,6 +271,7 @@ impl Plant for Seam {
             Seam::ApprovalSkip => policies.approval = Arc::new(Unattended),
             Seam::ApprovalInvert => policies.approval = Arc::new(Inverted(policies.approval)),
             Seam::TruncationSkip => policies.truncation = Arc::new(AdmitAll),
+            Seam::ModeSkip | Seam::ModeAll => policies.mode = session::mode(*self, policies.mode),
             Seam::ResultsUnshared => policies.results = Arc::new(Unshared(policies.results)),
             _ if hook::decorates(*self) => policies.hooks = hook::plant(*self, &policies.hooks),
             _ if early::decorates(*self) => policies.early = early::plant(*self, policies.early),

@@ -28,6 +28,8 @@ pub struct ToolMetadata {
     pub requirement: ApprovalRequirement,
     /// Whether it only observes.
     pub read_only: bool,
+    /// Whether all that it changes is the state of its session. Such a tool observes only, but is not `read_only`.
+    pub session_only: bool,
     /// Whether its calls may overlap.
     pub supports_parallel: bool,
     /// Whether it talks to a person while it runs.

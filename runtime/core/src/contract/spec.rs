@@ -74,6 +74,12 @@ pub trait ToolSpec: Tool {
         false
     }
 
+    /// Whether all that the tool changes is the state of its session, such as a list that the user sees: nothing that
+    /// another call could meet.
+    fn changes_session_only(&self) -> bool {
+        false
+    }
+
     /// Whether a call may be run before it is certain that it comes: running it for nothing leaves nothing behind and
     /// consumes nothing. A read that marks messages as read, empties a buffer or waits for something must not say so.
     fn may_start_early(&self) -> bool {

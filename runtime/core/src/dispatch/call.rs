@@ -287,6 +287,8 @@ pub enum Stage {
     Validate,
     /// Repetition is stopped.
     LoopGuard,
+    /// The mode of the session is asked.
+    Mode,
     /// Deny rules are asked.
     Deny,
     /// The host's hooks are asked.
@@ -307,6 +309,7 @@ impl Stage {
             Stage::Parse => "parse",
             Stage::Validate => "validate",
             Stage::LoopGuard => "loop_guard",
+            Stage::Mode => "mode",
             Stage::Deny => "deny",
             Stage::Hook => "hook",
             Stage::Approval => "approval",

@@ -155,12 +155,25 @@ impl Executor {
             }
             None => self.loops.admit(attempt),
         };
+        let stop = match &call {
+            Planned::Ready { call, .. } => stop.and_then(|()| self.in_mode(call)),
+            Planned::Refused { .. } => stop,
+        };
         let Err(mut refusal) = stop else { return call };
         self.note(call.raw(), EventKind::Refused { stage: refusal.stage.as_str() });
         if let Planned::Refused { refusal: first, .. } = &call {
             refusal.reason = format!("{}\n{}", refusal.reason, first.reason);
         }
         Planned::Refused { call: Box::new(call.raw().clone()), refusal, attempt: attempt.clone() }
+    }
+
+    /// Asks the mode of the session. A gate that panics has refused.
+    fn in_mode(&self, call: &Validated) -> Result<(), Refusal> {
+        let judged = catch_unwind(AssertUnwindSafe(|| self.policies.mode.admit(call.tool())));
+        judged.unwrap_or_else(|_| {
+            let reason = format!("the mode of the session could not be told, so {:?} was not run", call.tool().name);
+            Err(Refusal::new(Stage::Mode, reason))
+        })
     }
 
     /// Tells the loop guard how a call ended, and the model what it says to that.
@@ -330,6 +343,13 @@ impl Executor {
             self.note(call.raw(), EventKind::ApprovalDecided { decision: word, by: decision.by.as_str() });
             decision
         };
+        // Whoever was asked took their time, and the mode may have changed in it.
+        if decision.approved
+            && let Err(refusal) = self.in_mode(&call)
+        {
+            self.note(call.raw(), EventKind::Refused { stage: refusal.stage.as_str() });
+            return Err(Outcome::failed(refusal.reason));
+        }
         call.approved(level, decision.clone()).map_err(|call| {
             self.note(call.raw(), EventKind::Refused { stage: Stage::Approval.as_str() });
             Outcome::refused(Refusal::new(Stage::Approval, denial(&call, level, &decision)))

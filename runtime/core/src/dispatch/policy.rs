@@ -11,6 +11,7 @@ use super::names::NameLadder;
 use super::render::{ResultStore, Screen};
 use crate::approval::{ApprovalPolicy, NoChannel};
 use crate::contract::{MetadataSnapshot, ToolMetadata, ToolOutput};
+use crate::mode::{ModeGate, PlanMode};
 use serde_json::Value;
 use slot_wire::StopReason;
 use slot_wire::names::{NameMatch, legal_form};
@@ -41,6 +42,8 @@ pub struct Policies {
     pub store: Option<Arc<dyn ResultStore>>,
     /// Shows calls to a person; nothing does by default.
     pub screen: Option<Arc<dyn Screen>>,
+    /// Judges calls by the mode of the session.
+    pub mode: Arc<dyn ModeGate>,
 }
 
 impl Default for Policies {
@@ -57,6 +60,7 @@ impl Default for Policies {
             early: Some(Arc::new(OnlyPlainReads)),
             store: None,
             screen: None,
+            mode: Arc::new(PlanMode::default()),
         }
     }
 }
@@ -147,7 +151,7 @@ pub struct Attempt {
     pub tool: String,
     /// Stands for the arguments.
     pub fingerprint: Fingerprint,
-    /// Whether the tool only observes.
+    /// Whether the tool changes nothing that another call could meet.
     pub read_only: bool,
     /// Whether asking the same thing again is how the tool is used.
     pub polls: bool,
@@ -159,7 +163,7 @@ impl Attempt {
         Attempt {
             tool: call.tool().name.clone(),
             fingerprint: Fingerprint::of(call.input()),
-            read_only: call.tool().read_only,
+            read_only: call.tool().read_only || call.tool().session_only,
             polls: call.tool().polls,
         }
     }
@@ -170,7 +174,7 @@ impl Attempt {
         Attempt {
             tool: tool.map_or_else(|| legal_form(&call.name), |tool| tool.name.clone()),
             fingerprint: Fingerprint::of_text(&call.arguments),
-            read_only: tool.is_some_and(|tool| tool.read_only),
+            read_only: tool.is_some_and(|tool| tool.read_only || tool.session_only),
             polls: tool.is_some_and(|tool| tool.polls),
         }
     }

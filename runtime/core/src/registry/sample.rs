@@ -57,13 +57,16 @@ fn unusable(schema: &Value) -> Option<String> {
 
 fn read(tool: &dyn ToolSpec, name: String, origin: Origin) -> ToolMetadata {
     let capabilities = tool.capabilities();
+    // What comes from outside keeps its state wherever it likes.
+    let session_only = tool.changes_session_only() && origin.is_builtin();
     ToolMetadata {
         name,
         description: tool.description().to_owned(),
         schema: tool.input_schema(),
         capabilities,
         requirement: capabilities.approval_requirement(),
-        read_only: capabilities.is_read_only(),
+        read_only: capabilities.is_read_only() && !session_only,
+        session_only: capabilities.is_read_only() && session_only,
         supports_parallel: tool.supports_parallel(),
         interactive: tool.is_interactive(),
         destructive: tool.is_destructive(),

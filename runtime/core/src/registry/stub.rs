@@ -30,6 +30,7 @@ pub fn place(tool: &Sampled, taken: &BTreeMap<String, Arc<ToolMetadata>>) -> Too
         capabilities: CapabilitySet::of(&[Capability::ReadOnly]),
         requirement: ApprovalRequirement::Auto,
         read_only: true,
+        session_only: false,
         supports_parallel: false,
         interactive: false,
         destructive: false,

@@ -24,6 +24,7 @@ use crate::dispatch::plan::{Loaded, Planned, Planner};
 use crate::dispatch::render::Rendering;
 use crate::dispatch::{LoopTurn, Policies, Raw, Settled};
 use crate::event::{EventKind, EventLog, Lane, Mark, SCHEMA_VERSION};
+use crate::mode::UserTurns;
 use crate::registry::is_legal_name;
 use crate::transport::ModelClient;
 use receive::{Failure, Receiver};
@@ -168,6 +169,8 @@ pub struct Session {
     ids: BTreeSet<String>,
     /// The number of the next model turn.
     turn: u32,
+    /// Counts what the user said.
+    user_turns: UserTurns,
 }
 
 impl Session {
@@ -212,7 +215,14 @@ impl Session {
             blocks,
             ids: BTreeSet::new(),
             turn: 0,
+            user_turns: UserTurns::default(),
         }
+    }
+
+    /// The session, counting its user turns in `turns`.
+    #[must_use]
+    pub fn counting(self, turns: UserTurns) -> Self {
+        Session { user_turns: turns, ..self }
     }
 
     /// Answers calls that an earlier, dropped run left open, and hands out the history: every call in it has a result.
@@ -229,6 +239,7 @@ impl Session {
     /// Says `prompt` and runs until the model is done, the run is cancelled or a limit is met.
     pub async fn run(&mut self, prompt: &str, cancel: &CancellationToken) -> Outcome {
         self.close_open_calls();
+        self.user_turns.begin();
         self.conversation.items.push(Item::User { text: prompt.to_owned() });
         let outcome = self.turns(cancel).await;
         self.close_open_calls();

@@ -5,6 +5,7 @@ mod early;
 mod forgery;
 mod hooks;
 mod loops;
+mod modes;
 mod names;
 mod streams;
 

@@ -36,7 +36,12 @@ const MESSAGES: usize = 4096;
 
 /// Settings that hold whatever a configuration says. The view has no configuration of the repository's own; these are for
 /// the day on which that is not so.
-const SETTINGS: [&str; 18] = [
+///
+/// What only makes reading faster (the graph of commits, the index over packs) can say other things than the objects do,
+/// and is left out as well.
+const SETTINGS: [&str; 20] = [
+    "core.commitGraph=false",
+    "core.multiPackIndex=false",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",

@@ -25,6 +25,8 @@ use tokio_util::sync::CancellationToken;
 const MAX_COPY: u64 = 256 << 20;
 /// The largest configuration that is read.
 const MAX_SETTINGS: u64 = 1 << 20;
+/// The most bytes of its settings, each written out.
+const MAX_LIST: usize = 4 << 20;
 /// The most names of one folder, and of all folders, that are looked through.
 const MAX_NAMES: usize = 200_000;
 /// How deep.
@@ -172,9 +174,10 @@ impl View {
         ];
         let read = process::run(git, place, &arguments, stop, &mut |bytes| {
             list.extend_from_slice(bytes);
-            ControlFlow::Continue(())
+            // The name of a section is repeated for each of its settings, so that a short file can make a long list.
+            if list.len() > MAX_LIST { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        if !read.ok {
+        if !read.ok || read.cut {
             return Err(ToolError::InvalidInput(format!(
                 "the settings of the repository, {own}, cannot be read; tell the user to look at them"
             )));

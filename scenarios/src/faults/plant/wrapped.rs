@@ -92,6 +92,9 @@ impl<F: Flaws> ToolSpec for Wrapped<F> {
     fn is_destructive(&self) -> bool {
         self.inner.is_destructive()
     }
+    fn changes_session_only(&self) -> bool {
+        self.inner.changes_session_only()
+    }
     fn polls(&self) -> bool {
         self.inner.polls()
     }

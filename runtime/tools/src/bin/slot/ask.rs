@@ -3,6 +3,7 @@
 use crate::print::visible;
 use slot_runtime::approval::{ApprovalChannel, ApprovalQuestion, Lasts, PersonAnswer};
 use slot_runtime::contract::BoxFuture;
+use slot_tools::session::{Person, Question};
 use std::fs::File;
 use std::io::{Read, Write};
 
@@ -27,20 +28,44 @@ impl Terminal {
 impl ApprovalChannel for Terminal {
     fn ask<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Option<PersonAnswer>> {
         let text = prompt(question, self.keeps);
-        Box::pin(async move {
-            // Reading a line blocks, and a cancelled run does not wait for it.
-            tokio::task::spawn_blocking(move || {
-                let mut terminal = Terminal::open()?;
-                terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush()).ok()?;
-                // Whatever was typed, or pushed into the terminal, before the question could be read answers nothing.
-                rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush).ok()?;
-                Some(answer(&read_line(&mut terminal)?))
-            })
-            .await
-            .ok()
-            .flatten()
-        })
+        Box::pin(async move { Some(answer(&line_for(text).await?)) })
     }
+}
+
+impl Person for Terminal {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<String>> {
+        let mut text = format!("\nThe model asks, and your answer permits nothing:\n{}\n", visible(&question.text));
+        for (n, option) in question.options.iter().enumerate() {
+            text.push_str(&format!("  {}. {}\n", n + 1, visible(option)));
+        }
+        text.push_str("Your answer: ");
+        Box::pin(async move { Some(chosen(&line_for(text).await?, &question.options)) })
+    }
+
+    fn tell(&self, message: &str) -> bool {
+        let line = format!("\nThe model says: {}\n", visible(message));
+        Terminal::open().is_some_and(|mut terminal| terminal.write_all(line.as_bytes()).is_ok())
+    }
+}
+
+/// Shows a text and takes the line that answers it.
+async fn line_for(text: String) -> Option<String> {
+    // Reading a line blocks, and a cancelled run does not wait for it.
+    let asked = tokio::task::spawn_blocking(move || {
+        let mut terminal = Terminal::open()?;
+        terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush()).ok()?;
+        // Whatever was typed, or pushed into the terminal, before the question could be read answers nothing.
+        rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush).ok()?;
+        read_line(&mut terminal)
+    });
+    asked.await.ok().flatten()
+}
+
+/// The answer that a line is: the number of an offered one stands for it.
+fn chosen(line: &str, options: &[String]) -> String {
+    let line = line.trim();
+    let offered = line.parse::<usize>().ok().and_then(|n| options.get(n.checked_sub(1)?));
+    offered.map_or_else(|| line.to_owned(), String::clone)
 }
 
 /// One line, byte by byte: nothing behind it is taken from the terminal. `None` at its end.
@@ -155,6 +180,15 @@ mod tests {
             "{text}"
         );
         assert_eq!(shown("short"), "short");
+    }
+
+    #[test]
+    fn the_number_of_an_offered_answer_stands_for_it() {
+        let options = ["SQLite".to_owned(), "3".to_owned()];
+        for (line, expect) in [("1", "SQLite"), (" 2 ", "3"), ("3", "3"), ("0", "0"), ("none of them", "none of them")]
+        {
+            assert_eq!(chosen(line, &options), expect);
+        }
     }
 
     #[test]

@@ -20,9 +20,11 @@ use slot_runtime::boundary::{BoundaryError, Workspace};
 use slot_runtime::dispatch::Policies;
 use slot_runtime::dispatch::render::Screen;
 use slot_runtime::event::EventLog;
+use slot_runtime::mode::{PlanMode, UserTurns};
 use slot_runtime::registry::{Registry, SchemaForm};
 use slot_runtime::transport::{Endpoint, HttpLimits, ModelClient, TcpConnector};
 use slot_runtime::{Outcome, Session, SessionConfig};
+use slot_tools::session::{Person, SessionHost};
 use slot_wire::Dialect;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -77,6 +79,9 @@ struct Exec {
     /// outside of the workspace. What it denies is denied whatever `--approve` says.
     #[arg(long, value_name = "FILE")]
     grants: Option<PathBuf>,
+    /// The folder in which the model may keep what later sessions are to know. Without it nothing is kept.
+    #[arg(long, value_name = "DIR")]
+    memory: Option<PathBuf>,
     /// The most model turns.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     max_turns: u32,
@@ -159,19 +164,29 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
         ..SessionConfig::new(&exec.model, dialect)
     };
     let form = if exec.strict_schemas { SchemaForm::Strict } else { SchemaForm::Cleaned };
+    let (mode, turns) = (PlanMode::default(), UserTurns::default());
+    let host = SessionHost {
+        person: asks(exec).then(|| Arc::new(Terminal { keeps: exec.grants.is_some() }) as Arc<dyn Person>),
+        memory: exec.memory.clone(),
+        mode: Some(mode.clone()),
+        turns: Some(turns.clone()),
+        ..SessionHost::default()
+    };
+    let tools = slot_tools::builtins_for(Arc::new(workspace), std::env::vars_os().collect(), Vec::new(), &host);
     let session = Session::new(
         config,
         client,
-        Arc::new(Registry::in_form(slot_tools::builtins(Arc::new(workspace)), form)),
+        Arc::new(Registry::in_form(tools, form)),
         Policies {
             approval: remembering(exec)?,
+            mode: Arc::new(mode),
             screen: Some(Arc::clone(&printer) as Arc<dyn Screen>),
             ..Policies::default()
         },
         EventLog::new(Some(Arc::clone(&printer) as Arc<dyn slot_runtime::event::EventSink>)),
         Arc::clone(&printer) as Arc<dyn slot_runtime::session::TurnObserver>,
     );
-    Ok((session, printer))
+    Ok((session.counting(turns), printer))
 }
 
 /// Why a folder cannot be the workspace, for the person who named it: the boundary's own words are for a model.
@@ -213,11 +228,14 @@ fn approval(exec: &Exec) -> Arc<dyn ApprovalPolicy> {
         (Approve::Auto, true) => Arc::new(Unattended),
         (Approve::Auto, false) => Arc::new(PassSuggested(NoChannel)),
         (Approve::Deny, _) => Arc::new(DenyAll),
-        (Approve::Ask, _) if std::io::stderr().is_terminal() && Terminal::open().is_some() => {
-            Arc::new(AskPerson(Terminal { keeps: exec.grants.is_some() }))
-        }
+        (Approve::Ask, _) if asks(exec) => Arc::new(AskPerson(Terminal { keeps: exec.grants.is_some() })),
         (Approve::Ask, _) => Arc::new(NoChannel),
     }
+}
+
+/// Whether a person is there to be asked.
+fn asks(exec: &Exec) -> bool {
+    exec.approve == Approve::Ask && std::io::stderr().is_terminal() && Terminal::open().is_some()
 }
 
 async fn run(mut session: Session, printer: &Printer, task: &str) -> ExitCode {
