@@ -37,6 +37,7 @@ fn job<'a>(world: &'a World, mock: &'a MockLlm, mode: Mode, limit: Duration) -> 
         answers: &NOBODY,
         env: &NOTHING,
         tools: &[],
+        hooks: &[],
         world,
         mock,
         dialect: "chat",
