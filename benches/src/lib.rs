@@ -1,4 +1,7 @@
-//! Inputs that more than one bench needs. The benches themselves are in `benches/`.
+//! What more than one bench needs, and baselines of what they measured. The benches themselves are in `benches/`.
+
+pub mod baseline;
+pub mod dispatch;
 
 pub mod arguments;
 

@@ -252,20 +252,18 @@ impl EventLog {
 
     /// Appends an event to a lane.
     pub fn push(&self, lane: Lane, kind: EventKind, after: Vec<Mark>) -> Mark {
-        let event = {
-            // A poisoned lock means that a sink panicked in another thread; the log itself is whole after every push.
-            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            let events = inner.lanes.entry(lane.clone()).or_default();
-            let n = u32::try_from(events.len()).unwrap_or(u32::MAX);
-            let event = Event { lane, n, after, kind };
-            events.push(event.clone());
-            event
-        };
-        let mark = Mark(event.lane.clone(), event.n);
-        if let Some(sink) = &self.sink {
+        // A poisoned lock means that a sink panicked in another thread; the log itself is whole after every push.
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = inner.lanes.entry(lane.clone()).or_default();
+        let n = u32::try_from(events.len()).unwrap_or(u32::MAX);
+        let event = Event { lane: lane.clone(), n, after, kind };
+        let shown = self.sink.as_ref().map(|sink| (sink, event.clone()));
+        events.push(event);
+        drop(inner);
+        if let Some((sink, event)) = shown {
             sink.event(&event);
         }
-        mark
+        Mark(lane, n)
     }
 
     /// The last event of a lane, if it has one.

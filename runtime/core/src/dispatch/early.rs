@@ -36,7 +36,6 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use slot_wire::names::NameMatch;
 use slot_wire::{CallDelta, RawCall, StopReason, Turn, TurnDelta};
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
@@ -53,8 +52,10 @@ const MOST_CALLS: usize = 8;
 /// The most bytes of arguments of a call that is started early.
 const MOST_BYTES: usize = 16 << 10;
 
-/// How often the text of one call is looked at.
-const MOST_LOOKS: u32 = 32;
+/// How often the text of one call is read to see whether it is decided, and that of all calls of a turn together. Both
+/// bound what a stream costs that comes byte by byte.
+const MOST_LOOKS: u32 = 64;
+const MOST_LOOKS_OF_A_TURN: u32 = 512;
 
 /// How old a result that was read early may be when it is used. A turn may stream for minutes, and the world goes on.
 const MOST_AGE: Duration = Duration::from_secs(30);
@@ -122,12 +123,20 @@ impl EarlyStart for OnlyPlainReads {
 /// value can not go on, as a number could.
 fn decided(text: &str) -> Option<Decided> {
     let text = text.trim_ascii();
+    if !may_be_decided(text) {
+        return None;
+    }
     let is_object = |text: &str| text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
     if text.ends_with('}') && is_object(text) {
         return Some(Decided { text: text.to_owned(), closed: true });
     }
     let open = format!("{text}}}");
-    (text.ends_with(['"', '}', ']']) && is_object(&open)).then_some(Decided { text: open, closed: false })
+    is_object(&open).then_some(Decided { text: open, closed: false })
+}
+
+/// Whether it is worth reading a text: its last value has an end of its own.
+fn may_be_decided(text: &str) -> bool {
+    text.trim_ascii_end().ends_with(['"', '}', ']'])
 }
 
 /// Whether nothing can be added to an input without a fault: the schema is closed, and every field it declares is there.
@@ -195,61 +204,56 @@ pub struct Starting<'a> {
 pub struct Starter<'a> {
     reads: &'a Starting<'a>,
     started: Vec<Started>,
-    seen: BTreeMap<usize, Seen>,
-}
-
-/// What is known of a call of the turn.
-#[derive(Clone, Copy, Default)]
-struct Seen {
-    looks: u32,
-    /// It is decided, and others may be read for behind it.
-    through: bool,
+    /// How many calls from the first on are decided, and may be followed. Only the next one is looked at.
+    through: usize,
+    /// How often the next call was read, and all calls together.
+    looks: (u32, u32),
 }
 
 impl<'a> Starter<'a> {
     /// At the start of a turn.
     pub fn new(reads: &'a Starting<'a>) -> Self {
-        Starter { reads, started: Vec::new(), seen: BTreeMap::new() }
+        Starter { reads, started: Vec::new(), through: 0, looks: (0, 0) }
     }
 
     /// Looks at what has changed of a turn, and starts what may start.
     pub fn look(&mut self, turn: &Turn, deltas: &[TurnDelta]) {
         let Some(policy) = self.reads.policies.early.as_deref() else { return };
-        for delta in deltas {
-            let TurnDelta::Call(CallDelta::Opened { index, .. } | CallDelta::Arguments { index, .. }) = delta else {
-                continue;
-            };
-            if turn.torn || self.started.len() >= MOST_CALLS {
+        if !deltas.iter().any(|delta| call_of(delta) == Some(self.through)) {
+            return;
+        }
+        while let Some(call) = turn.calls.get(self.through).filter(|_| !turn.torn && self.started.len() < MOST_CALLS) {
+            if !self.look_at(call, policy) {
                 return;
             }
-            if let Some(call) = turn.calls.get(*index) {
-                self.look_at(*index, call, policy);
-            }
+            self.through += 1;
+            self.looks.0 = 0;
         }
     }
 
-    fn look_at(&mut self, index: usize, call: &RawCall, policy: &dyn EarlyStart) {
-        let behind = (0..index).all(|earlier| self.seen.get(&earlier).is_some_and(|seen| seen.through));
-        let seen = self.seen.entry(index).or_default();
-        if !behind || seen.through || seen.looks >= MOST_LOOKS || call.arguments.len() > MOST_BYTES {
-            return;
+    /// Looks at the next call, and starts it if it may start; whether the one after it may be looked at.
+    fn look_at(&mut self, call: &RawCall, policy: &dyn EarlyStart) -> bool {
+        let (of_call, of_turn) = self.looks;
+        if of_call >= MOST_LOOKS || of_turn >= MOST_LOOKS_OF_A_TURN || call.arguments.len() > MOST_BYTES {
+            return false;
         }
-        let Some(decided) = policy.decides(&call.arguments) else { return };
-        seen.looks += 1;
-        let planned = self.reads.plan(index, call, decided.text);
+        let looks = u32::from(may_be_decided(&call.arguments));
+        self.looks = (of_call + looks, of_turn + looks);
+        let Some(decided) = policy.decides(&call.arguments) else { return false };
+        let planned = self.reads.plan(self.through, call, decided.text);
         if !policy.may_follow(&planned) {
-            return;
+            return false;
         }
-        let Planned::Ready { call, level } = planned else { return };
+        let Planned::Ready { call, level } = planned else { return false };
         if !decided.closed && !is_full(call.tool(), call.input()) {
-            return;
+            return false;
         }
-        self.seen.insert(index, Seen { looks: 0, through: true });
         let attempt = Attempt::of(&call);
         let again = self.started.iter().any(|started| started.attempt == attempt);
         if !again && policy.may_start(&call, level) && self.reads.loops.admits(&attempt) {
             self.started.extend(self.reads.start(*call, level, attempt));
         }
+        true
     }
 
     /// Lets what was started go on for a moment.
@@ -277,6 +281,13 @@ impl<'a> Starter<'a> {
     /// Hands over what was started, once the turn has ended with its terminal signal.
     pub fn hand_over(self) -> Early {
         Early(Arc::new(Mutex::new(self.started)))
+    }
+}
+
+fn call_of(delta: &TurnDelta) -> Option<usize> {
+    match delta {
+        TurnDelta::Call(CallDelta::Opened { index, .. } | CallDelta::Arguments { index, .. }) => Some(*index),
+        TurnDelta::Text(_) | TurnDelta::Reasoning(_) => None,
     }
 }
 

@@ -6,7 +6,7 @@
 use super::call::{Refusal, Stage};
 use super::policy::{NameResolver, Resolution};
 use crate::contract::{Exposure, MetadataSnapshot, ToolMetadata};
-use slot_wire::names::{Candidate, Meaning, quoted, resolve};
+use slot_wire::names::{Candidate, Meaning, NameMatch, quoted, resolve};
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +19,13 @@ pub struct NameLadder;
 
 impl NameResolver for NameLadder {
     fn resolve(&self, requested: &str, snapshot: &MetadataSnapshot) -> Result<Resolution, Refusal> {
+        // What the ladder's first rung finds, without a look at every tool: a tool's own name outranks every alias.
+        if let Some(tool) = snapshot.tools.get(requested) {
+            return match tool.exposure {
+                Exposure::Hidden => Err(Refusal::new(Stage::Name, withheld(requested, snapshot))),
+                _ => Ok(Resolution { tool: tool.name.clone(), how: NameMatch::Exact }),
+            };
+        }
         // Hidden tools take part, so that a name that means one does not slide on to its neighbour.
         let tools: Vec<Candidate<'_>> = snapshot.tools.values().map(|tool| candidate(tool)).collect();
         let reason = match resolve(requested, &tools) {

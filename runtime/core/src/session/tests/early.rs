@@ -251,6 +251,61 @@ fn a_turn_starts_no_more_than_its_share() {
     assert_eq!(ran.noted.iter().filter(|noted| *noted != "dropped").count(), 8);
 }
 
+/// What starts while the arguments of calls come in these pieces, each by itself.
+fn started_by(calls: &[Vec<&str>]) -> Vec<String> {
+    use crate::dispatch::early::{Starter, Starting};
+    let noted = Arc::new(Mutex::default());
+    let tool = Reads { name: "reads", changes: false, origin: Origin::builtin(), noted: Arc::clone(&noted) };
+    let dispatcher = Arc::new(Registry::new([Arc::new(tool) as Arc<dyn ToolSpec>])) as Arc<dyn ToolDispatcher>;
+    let (snapshot, policies) = (dispatcher.snapshot(), Policies::default());
+    let loops = policies.loops.user_turn();
+    let reads = Starting {
+        dispatcher: &dispatcher,
+        snapshot: &snapshot,
+        policies: &policies,
+        loaded: &Loaded::default(),
+        loops: loops.as_ref(),
+        invoked_by: InvokedBy::Provider { id: "chat".into() },
+    };
+    let mut starter = Starter::new(&reads);
+    let mut turn = Turn::default();
+    for (index, pieces) in calls.iter().enumerate() {
+        turn.calls.push(RawCall { id: format!("c{index}"), name: "reads".into(), arguments: String::new() });
+        for piece in pieces {
+            turn.calls[index].arguments.push_str(piece);
+            let delta = slot_wire::CallDelta::Arguments { index, bytes: piece.len() };
+            starter.look(&turn, &[TurnDelta::Call(delta)]);
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+            runtime.block_on(starter.step());
+        }
+    }
+    drop(starter);
+    let mut noted = std::mem::take(&mut *noted.lock().unwrap());
+    noted.retain(|noted| noted.starts_with("reads"));
+    noted
+}
+
+#[test]
+fn a_call_starts_at_the_first_piece_that_decides_it() {
+    assert_eq!(started_by(&[vec![r#"{"do""#, r#":"a"#, r#"b""#, "}"]]), ["reads ab"]);
+    assert_eq!(started_by(&[vec![r#"{"do":"a"}"#], vec![r#"{"do":"b""#]]), ["reads a", "reads b"]);
+    assert_eq!(
+        started_by(&[vec![r#"{"do":"a"#], vec![r#"{"do":"b""#]]),
+        [""; 0],
+        "what stands before is not known yet"
+    );
+}
+
+#[test]
+fn a_text_that_seems_to_end_again_and_again_is_not_read_for_ever() {
+    let text = |quotes: usize| [vec![r#"{"do":""#], vec![r#"\""#; quotes], vec![r#"""#]].concat();
+    assert_eq!(started_by(&[text(40)]).len(), 1);
+    assert_eq!(started_by(&[text(100)]), [""; 0]);
+    let many: Vec<Vec<&str>> = (0..20).map(|_| text(60)).collect();
+    assert!(started_by(&many).len() <= 8);
+}
+
 #[test]
 fn an_early_start_counts_for_nothing_and_repetition_starts_nothing() {
     let turn = |id: &str| call(&[(id, "reads", r#"{"do":"a"}"#)]);
