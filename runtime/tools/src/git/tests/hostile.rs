@@ -37,16 +37,23 @@ fn paths_outside_are_the_boundarys_to_refuse() {
     }
 }
 
+/// Puts a script there that can be run. Another process writes it: while this one has it open for writing, whatever
+/// another test starts holds it open too, and the system runs no file that is being written.
+fn program(path: &Path, script: &str) {
+    let text = path.with_extension("text");
+    fs::write(&text, format!("#!/bin/sh\n{script}\n")).expect("a file");
+    let made = Command::new("install").args(["-m", "755"]).arg(text).arg(path).status().expect("install is needed");
+    assert!(made.success());
+}
+
 /// Everything in a configuration that names a program; each of them leaves `canary` behind.
 fn arm(world: &World) -> PathBuf {
     let canary = world.path("").parent().expect("a folder").join("canary");
     let script = world.path("").parent().expect("a folder").join("evil.sh");
-    fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o755).open(&script).expect("a file");
-    fs::write(&script, format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", canary.display())).expect("a file");
+    program(&script, &format!("echo \"$0 $*\" >> {}\ncat", canary.display()));
     // The far end of a transport, which git would wait for.
     let far = script.with_file_name("far.sh");
-    fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o755).open(&far).expect("a file");
-    fs::write(&far, format!("#!/bin/sh\necho \"$0 $*\" >> {}\n", canary.display())).expect("a file");
+    program(&far, &format!("echo \"$0 $*\" >> {}", canary.display()));
     let (evil, far) = (script.display(), far.display());
     let config = format!(
         "[core]\n\trepositoryformatversion = 1\n\tfsmonitor = {evil}\n\tpager = {evil}\n\thooksPath = .git/hooks\n\tsshCommand = {evil}\n\
@@ -65,8 +72,7 @@ fn arm(world: &World) -> PathBuf {
     fs::write(world.path(".git/config"), config).expect("a file");
     fs::create_dir_all(world.path(".git/hooks")).expect("a folder");
     for hook in ["post-index-change", "fsmonitor-watchman", "reference-transaction", "pre-commit", "post-checkout"] {
-        let path = world.path(".git/hooks").join(hook);
-        fs::copy(&script, path).expect("a hook");
+        program(&world.path(".git/hooks").join(hook), &format!("echo \"$0 $*\" >> {}", canary.display()));
     }
     fs::write(world.path(".gitattributes"), "* diff=evil filter=evil\n").expect("a file");
     canary
@@ -233,10 +239,7 @@ fn a_pipe_in_place_of_a_file_is_not_waited_for_longer_than_the_call() {
 fn scripted(world: &World, script: &str) -> Git {
     let folder = world.path("").parent().expect("a folder").join("programs");
     fs::create_dir(&folder).expect("a folder");
-    let mut program = fs::OpenOptions::new();
-    let program = program.create_new(true).write(true).mode(0o755).open(folder.join("git")).expect("a file");
-    std::io::Write::write_all(&mut &program, format!("#!/bin/sh\n{script}\n").as_bytes()).expect("it is written");
-    drop(program);
+    program(&folder.join("git"), script);
     let path = env::join_paths([folder, "/usr/bin".into(), "/bin".into()]).expect("a path");
     Git::new(
         world.boundary(),
