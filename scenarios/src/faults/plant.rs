@@ -4,6 +4,7 @@ mod arguments;
 mod composite;
 mod edit;
 mod gates;
+mod prefix;
 mod wrapped;
 
 use arguments::Reader;
@@ -177,6 +178,18 @@ pub enum Seam {
     EditTerse,
     /// Changes that belong together are made one by one, and stay when a later one fails.
     PatchInPart,
+    /// A tool is gone once any has run.
+    CatalogDrops,
+    /// A tool comes between the others once any has run.
+    CatalogInserts,
+    /// A tool comes behind all others once any has run, and nothing says so.
+    CatalogAppends,
+    /// A tool moves to another place once any has run.
+    CatalogReorders,
+    /// The description of a tool changes once any has run.
+    CatalogRedescribes,
+    /// The description of each tool tells the order of registration.
+    CatalogNumbered,
 }
 
 impl Plant for Seam {
@@ -185,6 +198,7 @@ impl Plant for Seam {
             Seam::StubReplaces => tools.into_iter().map(Cleaned::tool).collect(),
             Seam::InnerFree | Seam::InnerWaits | Seam::InnerDropped => composite::plant(*self, &tools),
             Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse => edit::plant(*self, tools),
+            Seam::CatalogNumbered => prefix::numbered(tools),
             _ => tools,
         }
     }
@@ -220,6 +234,7 @@ impl Plant for Seam {
             | Seam::ShapeOpen
             | Seam::ShapeUntyped
             | Seam::ShapeTop => Arc::new(Dispatch { seam: *self, snapshot: snapshot(*self, inner.as_ref()), inner }),
+            _ if prefix::Shifting::shifts(*self) => Arc::new(prefix::Shifting::new(*self, inner)),
             _ => inner,
         }
     }

@@ -4,6 +4,7 @@ mod batches;
 mod forgery;
 mod loops;
 mod names;
+mod prefix;
 mod streams;
 
 use super::*;
