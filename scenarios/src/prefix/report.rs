@@ -286,7 +286,7 @@ mod tests {
             told.contains("    c:2: history-rewrite at /messages/1/content, undeclared; 4 bytes (~1 tokens, 0.0 %"),
             "{told}"
         );
-        assert!(told.contains("      was \"…:\\\"user\\\",\\\"content\\\":\\\"2\\\"}\"\n"), "{told}");
+        assert!(told.contains("      was \"…\\\":\\\"user\\\",\\\"content\\\":\\\"2\\\"}\"\n"), "{told}");
         assert!(told.contains("  openai     "), "{told}");
         assert!(told.contains("(rules of 2026-11-30, without times)"), "{told}");
     }
