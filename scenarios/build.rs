@@ -1,7 +1,7 @@
 //! Rules, cases and adapters are embedded, so a change of them must rebuild the crate.
 
 fn main() {
-    for folder in ["rules", "cases", "adapters", "faults"] {
+    for folder in ["rules", "cases", "adapters", "faults", "providers.toml"] {
         println!("cargo:rerun-if-changed={folder}");
     }
 }

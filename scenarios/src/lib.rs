@@ -10,6 +10,7 @@
 //! 3. [`check`] judges the trace, [`verdict`] has the words for it.
 //! 4. [`report`] tells it, and [`repro`] keeps what is needed to play a failure again.
 //!
+//! [`prefix`] meters what requests repeat of each other, those of cases and anyone's captured ones.
 //! [`faults`] turns every rule red on purpose, [`schema`] describes the files for editors, [`cli`] is the command line, and
 //! [`harness`] puts the cases into another project's `cargo test`.
 
@@ -22,6 +23,7 @@ pub mod cli;
 pub mod faults;
 pub mod harness;
 pub mod isolate;
+pub mod prefix;
 pub mod report;
 pub mod repro;
 pub mod rule;

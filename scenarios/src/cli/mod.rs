@@ -5,6 +5,7 @@
 
 mod agent;
 mod explain;
+mod prefix;
 mod probe;
 mod run;
 mod self_test;
@@ -46,6 +47,10 @@ enum Command {
     Explain(ExplainArgs),
     /// Shows the exact bytes that the mock sends in a case, with every write marked.
     Show(show::ShowArgs),
+    /// Meters captured requests: what each repeats of the one before it, what broke that, and what caches make of it.
+    ///
+    /// Exit codes: 0 every request repeats the one before it, or a declared event says why not; 1 one does not; 2 bad input.
+    Prefix(prefix::PrefixArgs),
     /// Plants faults and demands that each turns its rule red: the suite's own test. Prints the kill matrix.
     ///
     /// Exit codes: 0 every fault was found and every rule that must be kept has one; 1 not so; 2 bad input; 130
@@ -116,6 +121,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => list(&args),
         Command::Explain(args) => explain(&args),
         Command::Show(args) => show::show(&args),
+        Command::Prefix(args) => prefix::prefix(&args),
         Command::SelfTest(args) => self_test::self_test(&args),
         Command::NaiveAgent(args) => Ok(self_test::naive_agent(&args)),
         Command::Schema { format } => print(&format!("{:#}\n", crate::schema::of(format).to_value())),

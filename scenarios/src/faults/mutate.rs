@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use slot_oracles::markers;
 use slot_oracles::trace::{AgentEnd, Leftover, Node, Trace, WireItem, WireRequest};
 
 /// One mutation, as data.
@@ -81,6 +82,14 @@ pub enum Mutation {
     LoseNotice,
     /// The events hold the notice of forged calls twice.
     NoticeTwice,
+    /// The tools of the last request are spelled with other white space.
+    RespaceTools,
+    /// No cache marker is left.
+    DropMarks,
+    /// Of the cache markers in messages only the last of each request is left.
+    LastMarkOnly,
+    /// The last request has two cache markers more.
+    MoreMarks,
 }
 
 impl Mutation {
@@ -132,6 +141,9 @@ impl Mutation {
             Mutation::KeepForged => words(trace, |text| text.push_str("<tool_call>{}</tool_call> [TOOL_CALL]")),
             Mutation::SwallowWords => words(trace, String::clear),
             Mutation::ScrubRaw => scrub_raw(trace),
+            Mutation::RespaceTools => respace_tools(trace),
+            Mutation::DropMarks | Mutation::LastMarkOnly => self.unmark(trace),
+            Mutation::MoreMarks => more_marks(trace),
             Mutation::NoApproval
             | Mutation::LowerLevel
             | Mutation::HeldToLess
@@ -194,6 +206,24 @@ impl Mutation {
         true
     }
 
+    /// Takes cache markers out of every request; the last message keeps its own where it is to.
+    fn unmark(self, trace: &mut Trace) -> bool {
+        let mut any = false;
+        for request in &mut trace.wire.requests {
+            let raw = &mut request.raw;
+            let kept = usize::from(self == Mutation::LastMarkOnly).min(raw.items.len());
+            let all = raw.items.len();
+            let system = (self == Mutation::DropMarks).then_some(&mut raw.system);
+            for text in raw.items[..all - kept].iter_mut().chain(system) {
+                if let Some(plain) = markers::strip(text) {
+                    *text = plain;
+                    any = true;
+                }
+            }
+        }
+        any
+    }
+
     fn events(self, events: &mut Vec<Value>) -> bool {
         let before = events.clone();
         match self {
@@ -226,6 +256,26 @@ impl Mutation {
         }
         *events != before
     }
+}
+
+fn respace_tools(trace: &mut Trace) -> bool {
+    let Some(last) = trace.wire.requests.last_mut() else { return false };
+    let respaced = last.raw.tools.replace("\":{", "\": {");
+    let changed = respaced != last.raw.tools;
+    last.raw.tools = respaced;
+    changed
+}
+
+/// Marks the first two results of every message.
+fn more_marks(trace: &mut Trace) -> bool {
+    const BLOCK: &str = r#"{"type":"tool_result""#;
+    let mut any = false;
+    for item in trace.wire.requests.last_mut().into_iter().flat_map(|request| request.raw.items.iter_mut()) {
+        let marked = item.replacen(BLOCK, &format!(r#"{{"cache_control":{{"type":"ephemeral"}},{}"#, &BLOCK[1..]), 2);
+        any |= marked != *item;
+        *item = marked;
+    }
+    any
 }
 
 fn is_result(item: &WireItem) -> bool {

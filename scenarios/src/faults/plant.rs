@@ -8,6 +8,7 @@ mod edit;
 mod gates;
 mod git;
 mod hook;
+mod prefix;
 mod session;
 mod wrapped;
 
@@ -250,6 +251,18 @@ pub enum Seam {
     NotesForget,
     /// Data is valid, whatever it is.
     DataLenient,
+    /// A tool is gone once any has run.
+    CatalogDrops,
+    /// A tool comes between the others once any has run.
+    CatalogInserts,
+    /// A tool comes behind all others once any has run, and nothing says so.
+    CatalogAppends,
+    /// A tool moves to another place once any has run.
+    CatalogReorders,
+    /// The description of a tool changes once any has run.
+    CatalogRedescribes,
+    /// The description of each tool tells the order of registration.
+    CatalogNumbered,
 }
 
 impl Plant for Seam {
@@ -262,6 +275,7 @@ impl Plant for Seam {
             Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse => edit::plant(*self, tools),
             Seam::GitPlain | Seam::GitRefuse => git::plant(*self, &tools),
             _ if session::decorates(*self) => session::plant(*self, &tools),
+            Seam::CatalogNumbered => prefix::numbered(tools),
             _ => tools,
         }
     }
@@ -303,6 +317,7 @@ impl Plant for Seam {
             | Seam::ShapeOpen
             | Seam::ShapeUntyped
             | Seam::ShapeTop => Arc::new(Dispatch { seam: *self, snapshot: snapshot(*self, inner.as_ref()), inner }),
+            _ if prefix::Shifting::shifts(*self) => Arc::new(prefix::Shifting::new(*self, inner)),
             _ => inner,
         }
     }

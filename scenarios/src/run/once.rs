@@ -204,6 +204,7 @@ impl Inside {
 
     async fn agent(&self) -> Result<Ended, HarnessError> {
         let case = &self.case;
+        let tools = case.world.registered();
         let job = Job {
             case: &case.id,
             prompt: &case.prompt,
@@ -211,7 +212,7 @@ impl Inside {
             answers: &case.answers,
             world: &self.world,
             env: &case.world.env,
-            tools: &case.world.tools,
+            tools: &tools,
             hooks: &case.world.hooks,
             mock: &self.mock,
             dialect: self.runner.dialect_of(case).unwrap_or(&self.runner.dialect),

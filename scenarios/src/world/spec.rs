@@ -29,6 +29,9 @@ pub struct WorldSpec {
     /// Strings planted outside the workspace that may appear in no tool result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub canaries: Vec<String>,
+    /// Whether its tools are registered from the last to the first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reversed: bool,
     /// Tools that the case registers in the runtime under test.
     #[serde(rename = "tool", default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ExtensionTool>,
@@ -106,6 +109,17 @@ impl From<HookAct> for String {
             HookAct::Panic => "panic".into(),
             HookAct::Hang => "hang".into(),
         }
+    }
+}
+
+impl WorldSpec {
+    /// The tools in the order in which they are registered.
+    pub fn registered(&self) -> Vec<ExtensionTool> {
+        let mut tools = self.tools.clone();
+        if self.reversed {
+            tools.reverse();
+        }
+        tools
     }
 }
 

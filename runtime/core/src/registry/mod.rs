@@ -9,6 +9,8 @@
 //!    hash seeds never change a byte of the catalog.
 
 mod catalog;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod sample;
 mod stub;
 
@@ -94,7 +96,7 @@ impl Registry {
             working.insert(m.name.clone(), tool);
             metadata.insert(m.name.clone(), Arc::new(m));
         }
-        bad.sort_by_cached_key(|s: &Sampled| (s.name.clone(), s.reason.clone()));
+        bad.sort_by_cached_key(|s: &Sampled| (s.name.clone(), s.reason.clone(), s.origin.clone()));
         for sampled in bad {
             let stub = stub::place(&sampled, &metadata);
             faults.push(RegistryFault {

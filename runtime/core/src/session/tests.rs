@@ -7,6 +7,7 @@ mod hooks;
 mod loops;
 mod modes;
 mod names;
+mod prefix;
 mod streams;
 
 use super::*;

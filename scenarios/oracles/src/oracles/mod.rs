@@ -5,6 +5,7 @@
 use crate::trace::AgentEnd;
 use crate::{Finding, RuntimeTrace, Trace, WireTrace};
 
+pub mod cache;
 pub mod catalog;
 pub mod effects;
 pub mod files;
@@ -165,6 +166,24 @@ pub const ORACLES: &[Oracle] = &[
         title: "the arguments of every call in a history are a JSON object",
         rules: &["ARG-03"],
         check: OracleCheck::Wire(replay::arguments_are_objects),
+    },
+    Oracle {
+        id: "O56",
+        title: "every request repeats the one before it, in the order in which its provider renders it",
+        rules: &["CACHE-01", "CACHE-02", "CACHE-03"],
+        check: OracleCheck::Wire(cache::prefix_is_kept),
+    },
+    Oracle {
+        id: "O57",
+        title: "tools that come later are declared",
+        rules: &["CACHE-04"],
+        check: OracleCheck::Runtime(cache::late_tools_are_declared),
+    },
+    Oracle {
+        id: "O58",
+        title: "where only what is marked is kept, each request finds what the one before it wrote",
+        rules: &["CACHE-05"],
+        check: OracleCheck::Wire(cache::marks_are_found),
     },
 ];
 

@@ -115,6 +115,19 @@ mod tests {
             })
     }
 
+    #[test]
+    fn the_committed_corpus_holds() {
+        let mut count = 0;
+        for folder in ["corpus", "regressions"] {
+            let folder = format!("{}/../../fuzz/{folder}/prefix_meter", env!("CARGO_MANIFEST_DIR"));
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                prefix_meter(&std::fs::read(entry.path()).unwrap());
+                count += 1;
+            }
+        }
+        assert!(count >= 6, "only {count} inputs");
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(256))]
 

@@ -4,7 +4,8 @@
 
 use super::common::{common, of_parts};
 use super::culprit::{Culprit, culprit};
-use super::prompt::{Dialect, Prompt};
+use super::dialect::Dialect;
+use super::prompt::Prompt;
 use super::provider::{Mode, Provider};
 use super::simulate::Simulator;
 use super::tokens;

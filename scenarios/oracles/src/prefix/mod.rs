@@ -11,6 +11,7 @@
 
 pub mod common;
 pub mod culprit;
+pub mod dialect;
 pub mod measure;
 mod pointer;
 pub mod prompt;
@@ -22,8 +23,9 @@ pub mod fuzzing;
 
 pub use common::{Common, common};
 pub use culprit::{Class, Culprit};
+pub use dialect::Dialect;
 pub use measure::{Captured, Session, Simulated, Step, measure, start_alike};
-pub use prompt::{Dialect, Kind, Part, Prompt, PromptError};
+pub use prompt::{Kind, Part, Prompt, PromptError};
 pub use provider::{Mode, Provider};
 
 /// How many tokens so many bytes are: four bytes make one, and a rest of fewer is none yet. So the tokens of a prefix never

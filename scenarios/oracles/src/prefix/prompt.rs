@@ -5,6 +5,7 @@
 //! there. Left out is what reaches no prompt: limits, sampling, streaming, metadata, and cache markers, which move without a
 //! change to the prompt. A text that one dialect may write in two ways, as a string or as a list of one block, is one text.
 
+use super::dialect::Dialect;
 use crate::markers;
 use crate::trace::WireRequest;
 use serde::{Deserialize, Serialize};
@@ -12,65 +13,6 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use thiserror::Error;
-
-/// The dialect of a captured request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Dialect {
-    /// OpenAI Chat Completions, and what speaks it.
-    Chat,
-    /// Anthropic Messages.
-    Anthropic,
-    /// OpenAI Responses.
-    Responses,
-}
-
-impl Dialect {
-    /// The dialect of this name.
-    pub fn named(name: &str) -> Option<Dialect> {
-        [Dialect::Chat, Dialect::Anthropic, Dialect::Responses].into_iter().find(|dialect| dialect.name() == name)
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dialect::Chat => "chat",
-            Dialect::Anthropic => "anthropic",
-            Dialect::Responses => "responses",
-        }
-    }
-
-    /// The dialect that is spoken at this path.
-    pub fn at_path(path: &str) -> Option<Dialect> {
-        let path = path.split('?').next().unwrap_or_default().trim_end_matches('/');
-        match path.rsplit('/').next().unwrap_or_default() {
-            "completions" => Some(Dialect::Chat),
-            "messages" => Some(Dialect::Anthropic),
-            "responses" => Some(Dialect::Responses),
-            _ => None,
-        }
-    }
-
-    /// The member that holds the conversation.
-    fn list(self) -> &'static str {
-        if self == Dialect::Responses { "input" } else { "messages" }
-    }
-
-    /// The dialect that a body without any other hint is in.
-    fn of(body: &Body<'_>) -> Option<Dialect> {
-        if body.input.is_some() {
-            return Some(Dialect::Responses);
-        }
-        body.messages?;
-        // Only one of the dialects that have `messages` gives the system text a member of its own, demands an output limit
-        // under that name, and describes tools without an envelope.
-        let anthropic = body.system.is_some()
-            || body.thinking.is_some()
-            || body.cache_control.is_some()
-            || body.tools.is_some_and(|tools| tools.get().contains("\"input_schema\""));
-        Some(if anthropic { Dialect::Anthropic } else { Dialect::Chat })
-    }
-}
 
 /// What a part is, for whoever asks what was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -196,6 +138,21 @@ struct Content<'a> {
     content: Option<&'a RawValue>,
 }
 
+/// The dialect that a body without any other hint is in.
+fn guess(body: &Body<'_>) -> Option<Dialect> {
+    if body.input.is_some() {
+        return Some(Dialect::Responses);
+    }
+    body.messages?;
+    // Only one of the dialects that have `messages` gives the system text a member of its own, demands an output limit
+    // under that name, and describes tools without an envelope.
+    let anthropic = body.system.is_some()
+        || body.thinking.is_some()
+        || body.cache_control.is_some()
+        || body.tools.is_some_and(|tools| tools.get().contains("\"input_schema\""));
+    Some(if anthropic { Dialect::Anthropic } else { Dialect::Chat })
+}
+
 /// A request, laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt<'a> {
@@ -220,7 +177,7 @@ impl<'a> Prompt<'a> {
             return Err(PromptError::Json("expected a JSON object".to_owned()));
         }
         let body: Body<'a> = serde_json::from_str(body).map_err(|error| PromptError::Json(error.to_string()))?;
-        let dialect = dialect.or_else(|| Dialect::of(&body)).ok_or(PromptError::Unknown)?;
+        let dialect = dialect.or_else(|| guess(&body)).ok_or(PromptError::Unknown)?;
         let mut layout = Layout::new(dialect);
         if let Some(tools) = body.tools {
             layout.tools(list(dialect, "tools", tools)?);
@@ -291,6 +248,14 @@ impl<'a> Prompt<'a> {
     /// How many bytes the first so many parts are.
     pub fn bytes_of(&self, parts: usize) -> usize {
         parts.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or_default()
+    }
+
+    /// The request as if it advertised nothing.
+    pub fn without_tools(&self) -> Prompt<'_> {
+        let parts = self.parts[self.tools()..].iter();
+        let parts = parts.map(|part| Part { text: Cow::Borrowed(part.text.as_ref()), ..part.clone() });
+        let layout = Layout { parts: parts.collect(), ..Layout::new(self.dialect) };
+        layout.finish(self.model.clone(), self.key.clone())
     }
 
     /// How many of the parts are tools; they stand first.
@@ -522,13 +487,5 @@ mod tests {
             ..request
         };
         assert_eq!(Prompt::from_wire(&odd).parts().len(), 3);
-    }
-
-    #[test]
-    fn paths_tell_the_dialect() {
-        assert_eq!(Dialect::at_path("/v1/chat/completions"), Some(Dialect::Chat));
-        assert_eq!(Dialect::at_path("/v1/messages?beta=true"), Some(Dialect::Anthropic));
-        assert_eq!(Dialect::at_path("/backend/responses/"), Some(Dialect::Responses));
-        assert_eq!(Dialect::at_path("/v1/models"), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What a provider's cache does, as data: the rules move, so they carry a date and a source and are no code.
 
-use super::prompt::Dialect;
+use super::dialect::Dialect;
 use serde::{Deserialize, Serialize};
 
 /// One provider, or one generation of its models.

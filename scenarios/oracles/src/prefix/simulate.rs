@@ -121,9 +121,9 @@ impl<'s> Simulator<'s> {
 
     /// Puts the rest of a request behind the nodes that it shares.
     fn insert(&mut self, parts: &'s [Part<'s>], mut path: Vec<usize>, now: f64) -> Vec<usize> {
-        for at in path.len()..parts.len() {
+        for part in &parts[path.len()..] {
             let parent = path.last().copied().unwrap_or_default();
-            let text = parts[at].text.as_ref();
+            let text = part.text.as_ref();
             // A branch that is too old to be found is used again.
             let old = self.nodes[parent].children.iter().copied().find(|child| self.nodes[*child].text == text);
             let node = old.unwrap_or_else(|| {

@@ -7,6 +7,7 @@
 mod arguments;
 mod edit;
 mod http;
+mod prefix;
 mod stream;
 mod tools;
 
@@ -165,6 +166,28 @@ pub enum Flaw {
     KeepEnvironment,
     /// Its commands share its session.
     ShareSession,
+    /// The time stands in the system text of each request.
+    ClockInPrompt,
+    /// How many requests there were stands in the system text.
+    MeterInPrompt,
+    /// What lies in the workspace stands in the system text.
+    FilesInPrompt,
+    /// The language of the environment stands in the system text.
+    LanguageInPrompt,
+    /// Each request advertises the tools in another order.
+    ShuffleTools,
+    /// The description of a tool tells what was done.
+    DescribeUse,
+    /// The last requests are made without tools.
+    DropTools,
+    /// The oldest turn is left out once there are three.
+    DropHistory,
+    /// Arguments of earlier turns are spelled anew.
+    RespellArguments,
+    /// White space at the ends of earlier results is taken away.
+    TrimHistory,
+    /// The first result of a turn is a placeholder until the next request.
+    FillLater,
 }
 
 /// What commands get of the environment, and all that a sound agent keeps of one with a key in it.
@@ -190,7 +213,8 @@ fn forget_keys() -> Result<(), String> {
 /// Runs the agent; the answer is its exit code.
 pub fn run(base_url: &str, workspace: &Path, flaw: Flaw, prompt: &str) -> i32 {
     let naive = Naive { base_url, workspace, flaw };
-    let ready = if matches!(flaw, Flaw::PassEnvironment | Flaw::KeepEnvironment) { Ok(()) } else { forget_keys() };
+    let keeps = matches!(flaw, Flaw::PassEnvironment | Flaw::KeepEnvironment | Flaw::LanguageInPrompt);
+    let ready = if keeps { Ok(()) } else { forget_keys() };
     match ready.and_then(|()| naive.converse(prompt)) {
         Ok(text) => {
             println!("{text}");
@@ -304,8 +328,10 @@ impl Naive<'_> {
                 message["content"] = json!("[shortened]");
             }
         }
+        let mut tools = tools::advertised(self.flaw);
+        prefix::spoil(self.flaw, self.workspace, &mut messages, &mut tools);
         let mut body = json!({
-            "model": "mock-model", "stream": true, "messages": messages, "tools": tools::advertised(self.flaw),
+            "model": "mock-model", "stream": true, "messages": messages, "tools": tools,
         });
         for _ in 0..MOST_ATTEMPTS {
             let pieces = http::post(self.base_url, &body.to_string(), self.flaw == Flaw::IgnoreEncoding)?;
