@@ -476,7 +476,11 @@ pub(super) fn forbidden(policies: &Policies, question: &ApprovalQuestion) -> Opt
 }
 
 /// What is asked about a call.
-pub(super) fn question(dispatcher: &dyn ToolDispatcher, call: &Validated, level: ApprovalRequirement) -> ApprovalQuestion {
+pub(super) fn question(
+    dispatcher: &dyn ToolDispatcher,
+    call: &Validated,
+    level: ApprovalRequirement,
+) -> ApprovalQuestion {
     let capabilities: Vec<Capability> = call.tool().capabilities.iter().collect();
     let written = &call.raw().invocation().call.name;
     let mut why = reason(&capabilities, call.raw().mended().and_then(|mended| mended.notice.as_deref()));
