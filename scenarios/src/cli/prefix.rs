@@ -53,7 +53,7 @@ fn chosen(args: &PrefixArgs) -> Result<Vec<Provider>, String> {
         }
     };
     let known: Vec<&str> = all.iter().map(|provider| provider.id.as_str()).collect();
-    for id in args.provider.iter().filter(|id| !known.contains(&id.as_str())) {
+    if let Some(id) = args.provider.iter().find(|id| !known.contains(&id.as_str())) {
         return Err(format!("there is no provider {id:?}; {}", crate::source::did_you_mean(id, &known)));
     }
     let wanted = |provider: &Provider| args.provider.is_empty() || args.provider.contains(&provider.id);

@@ -10,6 +10,7 @@ pub(super) fn spoil(flaw: Flaw, workspace: &Path, messages: &mut Vec<Value>, too
     let turns = messages.iter().filter(|message| message["role"] == "assistant").count();
     match flaw {
         Flaw::ClockInPrompt => {
+            #[expect(clippy::disallowed_methods, reason = "reading the wall clock is the flaw")]
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             say(messages, &format!("It is {now:?} past the epoch."));
         }
