@@ -6,10 +6,14 @@
 //! - [`read_file`], [`write_file`], [`edit_file`], [`apply_patch`], [`list_dir`]: files, through the boundary.
 //! - [`exec_shell`]: one shell command, in the foreground.
 //! - [`parallel`]: several calls in one.
+//! - [`tool_search`], [`call_tool`]: finding tools that are not in every request, and calling them.
 //!
-//! [`secrets`] tells which variables no command gets. [`builtins`] names every tool; a tool that is not in it does not exist.
+//! [`secrets`] tells which variables no command gets. [`base`] lists every tool that there is a place for, [`builtins`] makes
+//! those that work on files and commands, and [`pool`] puts the tools of a session together.
 
 pub mod apply_patch;
+pub mod base;
+pub mod call_tool;
 pub mod edit_file;
 pub mod exec_shell;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -17,8 +21,10 @@ pub mod exec_shell;
 pub mod fuzzing;
 pub mod list_dir;
 pub mod parallel;
+pub mod pool;
 pub mod read_file;
 pub mod secrets;
+pub mod tool_search;
 pub mod write_file;
 
 mod input;

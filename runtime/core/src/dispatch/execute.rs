@@ -12,13 +12,15 @@ use super::plan::{Loaded, Planned};
 use super::policy::{Attempt, LoopAdvice, LoopTurn, Policies};
 use crate::approval::{ApprovalDecision, ApprovalQuestion, Decider, approved, denied};
 use crate::contract::{
-    ApprovalRequirement, CallTools, Capability, InterruptBehaviour, RunContext, ToolDispatcher, ToolError, ToolOutput,
+    ApprovalRequirement, CallTools, Capability, Exposure, InterruptBehaviour, Role, RunContext, ToolDispatcher,
+    ToolError, ToolOutput,
 };
 use crate::event::{EventKind, EventLog, Mark};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+use serde_json::Value;
 use slot_wire::names::quoted;
 use std::{
-    panic::AssertUnwindSafe,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -79,15 +81,17 @@ struct Outcome {
     content: String,
     is_error: bool,
     cancelled: bool,
+    /// Deferred tools that it found.
+    found: Vec<String>,
 }
 
 impl Outcome {
     fn failed(content: impl Into<String>) -> Self {
-        Outcome { content: content.into(), is_error: true, cancelled: false }
+        Outcome { content: content.into(), is_error: true, cancelled: false, found: Vec::new() }
     }
 
     fn cancelled() -> Self {
-        Outcome { content: ToolError::Cancelled.to_string(), is_error: true, cancelled: true }
+        Outcome { cancelled: true, ..Outcome::failed(ToolError::Cancelled.to_string()) }
     }
 }
 
@@ -125,7 +129,7 @@ impl Executor {
             Some(reason) => {
                 Err(Refusal::new(Stage::LoopGuard, format!("the turn was paused ({reason}); nothing was run")))
             }
-            None => self.loops.admit(attempt),
+            None => self.loops.admit(attempt).and_then(|()| self.deny(&call)),
         };
         let Err(mut refusal) = stop else { return call };
         self.note(call.raw(), EventKind::Refused { stage: refusal.stage.as_str() });
@@ -133,6 +137,28 @@ impl Executor {
             refusal.reason = format!("{}\n{}", refusal.reason, first.reason);
         }
         Planned::Refused { call: Box::new(call.raw().clone()), refusal, attempt: attempt.clone() }
+    }
+
+    /// Puts a call to the deny rules, before anybody is asked about it.
+    fn deny(&self, call: &Planned) -> Result<(), Refusal> {
+        let Planned::Ready { call, .. } = call else { return Ok(()) };
+        let judged = catch_unwind(AssertUnwindSafe(|| self.policies.deny.judge(call.tool(), call.input())));
+        let tool = call.tool().name.as_str();
+        let reason = match judged {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(denial)) => {
+                format!(
+                    "the call of {tool:?} was not run: this session denies it by the rule `{}`. {}",
+                    denial.rule, denial.reason
+                )
+            }
+            // Rules that cannot be held against a call do not let it pass.
+            Err(_) => format!(
+                "the call of {tool:?} was not run: whether this session denies it could not be told. Try other arguments, or go \
+                 on without it"
+            ),
+        };
+        Err(Refusal::new(Stage::Deny, reason))
     }
 
     /// Tells the loop guard how a call ended, and the model what it says to that.
@@ -281,9 +307,10 @@ impl Executor {
             None | Some(Ok(Err(ToolError::Cancelled))) => Outcome::cancelled(),
             Some(Ok(Ok(output))) => {
                 let is_error = output.is_error;
+                let found = self.load(call, &output);
                 let mut content = self.policies.results.shape(output);
                 call.notes().iter().for_each(|note| append_note(&mut content, note));
-                Outcome { content, is_error, cancelled: false }
+                Outcome { content, is_error, cancelled: false, found }
             }
             Some(Ok(Err(error))) => {
                 Outcome::failed(self.policies.results.shape(ToolOutput::failed(format!("Error: {error}"))))
@@ -302,7 +329,24 @@ impl Executor {
             append_note(&mut outcome.content, notice);
         }
         self.note(call, EventKind::Settled { is_error: outcome.is_error });
-        Settled::new(call.id(), outcome.content, outcome.is_error, outcome.cancelled)
+        Settled::new(call.id(), outcome.content, outcome.is_error, outcome.cancelled).finding(outcome.found)
+    }
+
+    /// Loads the deferred tools that a finder found. Finding one is no permission: its call passes every stage.
+    fn load(&self, call: &Approved, output: &ToolOutput) -> Vec<String> {
+        if call.tool().role != Role::Finder || output.is_error {
+            return Vec::new();
+        }
+        let snapshot = self.dispatcher.snapshot();
+        let deferred = |name: &&str| snapshot.tools.get(*name).is_some_and(|tool| tool.exposure == Exposure::Deferred);
+        let named = output.metadata.get("loads").and_then(Value::as_array);
+        let names = named.into_iter().flatten().filter_map(Value::as_str).filter(deferred);
+        let found: Vec<String> = names.map(str::to_owned).collect();
+        found.iter().for_each(|name| self.loaded.add(name));
+        if !found.is_empty() {
+            self.note(call.raw(), EventKind::ToolsFound { tools: found.clone() });
+        }
+        found
     }
 
     fn note(&self, call: &Raw, kind: EventKind) {
@@ -319,7 +363,7 @@ pub fn abandoned(call: &Raw, log: &EventLog) -> Settled {
 
 fn question(call: &Validated, level: ApprovalRequirement) -> ApprovalQuestion {
     let capabilities: Vec<Capability> = call.tool().capabilities.iter().collect();
-    let written = &call.raw().invocation().call.name;
+    let written = call.raw().written();
     let mut why = reason(&capabilities, call.raw().mended().and_then(|mended| mended.notice.as_deref()));
     if call.is_guess() {
         why = format!("the model wrote {}, which is only the beginning of the name; {why}", quoted(written));
@@ -327,7 +371,7 @@ fn question(call: &Validated, level: ApprovalRequirement) -> ApprovalQuestion {
     ApprovalQuestion {
         call_id: call.raw().id().to_owned(),
         tool: call.tool().name.clone(),
-        requested: (*written != call.tool().name).then(|| written.clone()),
+        requested: (written != call.tool().name).then(|| written.to_owned()),
         is_guess: call.is_guess(),
         input: call.shared_input(),
         level,
@@ -360,7 +404,7 @@ fn reason(capabilities: &[Capability], notice: Option<&str>) -> String {
 fn denial(call: &Validated, level: ApprovalRequirement, decision: &ApprovalDecision) -> String {
     let tool = call.tool().name.as_str();
     if call.is_guess() && decision.by != Decider::Person {
-        let written = quoted(&call.raw().invocation().call.name);
+        let written = quoted(call.raw().written());
         return format!(
             "there is no tool {written} here; nothing was run. Did you mean: {tool}? A tool that changes something is only \
              run by its full name"

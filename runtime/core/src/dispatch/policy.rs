@@ -8,6 +8,7 @@ use super::loop_guard::RepetitionGuard;
 use super::names::NameLadder;
 use crate::approval::{ApprovalPolicy, NoChannel};
 use crate::contract::{MetadataSnapshot, ToolMetadata, ToolOutput};
+use crate::deny::{DenyPolicy, DenyRules};
 use serde_json::Value;
 use slot_wire::StopReason;
 use slot_wire::names::{NameMatch, legal_form};
@@ -24,6 +25,8 @@ pub struct Policies {
     pub names: Arc<dyn NameResolver>,
     /// Stops repetition.
     pub loops: Arc<dyn LoopGuard>,
+    /// Tells what is denied whoever would approve it.
+    pub deny: Arc<dyn DenyPolicy>,
     /// Decides what needs approval.
     pub approval: Arc<dyn ApprovalPolicy>,
     /// Bounds what goes back to the model.
@@ -39,6 +42,7 @@ impl Default for Policies {
             truncation: Arc::new(OnlyWholeCalls),
             names: Arc::new(NameLadder),
             loops: Arc::new(RepetitionGuard::default()),
+            deny: Arc::new(DenyRules::default()),
             approval: Arc::new(NoChannel),
             results: Arc::new(CappedResults::default()),
             arguments: Arc::new(ArgumentLadder),
