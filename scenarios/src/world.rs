@@ -10,7 +10,7 @@
 mod snapshot;
 mod spec;
 
-pub use spec::{Behaviour, ExtensionTool, WorldSpec};
+pub use spec::{Behaviour, ChangeSpec, ExtensionTool, Found, PoolSpec, WorldSpec};
 
 use crate::isolate::census::Processes;
 use slot_oracles::trace::{Leftover, Node};

@@ -7,9 +7,10 @@ pub mod attached;
 pub mod command;
 pub mod extension;
 pub mod in_process;
+mod pool;
 mod room;
 
-use crate::world::{ExtensionTool, World};
+use crate::world::{ExtensionTool, World, WorldSpec};
 use mock_llm::MockLlm;
 use serde::{Deserialize, Serialize};
 use slot_oracles::RuntimeTrace;
@@ -47,6 +48,8 @@ pub struct Abilities {
     pub runtime_events: bool,
     /// Whether a case may register tools of its own in it.
     pub extension_tools: bool,
+    /// Whether a case may say which of its tools are denied, deferred or hidden.
+    pub tool_pool: bool,
     /// Whether a case may cancel it at a named event.
     pub cancellation: bool,
     /// Whether it has tools of its own for files. A shell that stands for them is none: no path is judged in it.
@@ -88,6 +91,8 @@ pub struct Job<'a> {
     pub env: &'a BTreeMap<String, String>,
     /// Tools that the case registers in the agent; empty unless the agent declares that ability.
     pub tools: &'a [ExtensionTool],
+    /// What the case says of the world, for an agent that can be told which tools there are.
+    pub spec: &'a WorldSpec,
     /// The mock model.
     pub mock: &'a MockLlm,
     /// The dialect to speak.

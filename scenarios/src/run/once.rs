@@ -212,6 +212,7 @@ impl Inside {
             world: &self.world,
             env: &case.world.env,
             tools: &case.world.tools,
+            spec: &case.world,
             mock: &self.mock,
             dialect: self.runner.dialect_of(case).unwrap_or(&self.runner.dialect),
             cancel_at: case.cancel.as_ref().map(|(event, call)| (event.as_str(), call.as_str())),

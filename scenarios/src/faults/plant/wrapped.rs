@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 use slot_runtime::contract::{
-    ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, RunContext,
-    Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
+    ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, Role,
+    RunContext, Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
 };
 use std::sync::Arc;
 
@@ -20,6 +20,10 @@ pub(super) trait Flaws: Send + Sync {
 
     fn origin(&self, inner: &dyn ToolSpec) -> Origin {
         inner.origin()
+    }
+
+    fn role(&self, inner: &dyn ToolSpec) -> Role {
+        inner.role()
     }
 
     fn run<'a>(
@@ -87,6 +91,9 @@ impl<F: Flaws> ToolSpec for Wrapped<F> {
     }
     fn exposure(&self) -> Exposure {
         self.inner.exposure()
+    }
+    fn role(&self) -> Role {
+        self.flaws.role(self.inner.as_ref())
     }
     fn aliases(&self) -> &[&str] {
         self.inner.aliases()
