@@ -87,3 +87,99 @@ impl Shown {
         Some(EventKind::CatalogChanged { turn, reason, added, removed })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{
+        BoxFuture, Capability, CapabilitySet, RunContext, Tool, ToolDispatcher, ToolError, ToolOutput, ToolSpec,
+    };
+    use crate::registry::Registry;
+    use serde_json::{Value, json};
+
+    struct Named(&'static str, Exposure);
+
+    impl Tool for Named {
+        fn name(&self) -> &str {
+            self.0
+        }
+        fn description(&self) -> &str {
+            "d"
+        }
+        fn input_schema(&self) -> Value {
+            json!({"type": "object"})
+        }
+        fn run<'a>(&'a self, _: &'a Value, _: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+            Box::pin(async { Ok(ToolOutput::ok("ran")) })
+        }
+    }
+
+    impl ToolSpec for Named {
+        fn capabilities(&self) -> CapabilitySet {
+            CapabilitySet::of(&[Capability::ReadOnly])
+        }
+        fn exposure(&self) -> Exposure {
+            self.1
+        }
+    }
+
+    fn tools(late: Exposure) -> Arc<MetadataSnapshot> {
+        let tools = [Named("b", Exposure::Auto), Named("a", late), Named("c", late)];
+        Registry::new(tools.map(|tool| Arc::new(tool) as Arc<dyn ToolSpec>)).snapshot()
+    }
+
+    /// The names that are shown in Anthropic once `loaded` were found, and what the log says of it.
+    #[track_caller]
+    fn check(activation: Activation, loaded: &[&str], names: &[&str], change: Option<&str>) {
+        let snapshot = tools(Exposure::Deferred);
+        let show = |loaded: &[&str], before: Option<&Shown>| {
+            let loaded = loaded.iter().map(|name| (*name).to_owned()).collect();
+            Shown::of(&snapshot, Dialect::Anthropic, activation, loaded, before)
+        };
+        let first = show(&[], None);
+        let second = show(loaded, Some(&first));
+        assert_eq!(second.names, names);
+        let reason = second.change(&first, 1).map(|change| match change {
+            EventKind::CatalogChanged { reason, .. } => reason,
+            _ => "another event",
+        });
+        assert_eq!(reason, change);
+        let text: Value = serde_json::from_str(&second.text).unwrap();
+        let written: Vec<&str> = text.as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+        assert_eq!(written, names);
+    }
+
+    #[test]
+    fn found_tools_are_added_in_the_order_in_which_they_were_found() {
+        check(Activation::Append, &["c", "a"], &["b", "c", "a"], Some("found"));
+        check(Activation::Append, &["gone", "a"], &["b", "a"], Some("found"));
+        check(Activation::Append, &[], &["b"], None);
+    }
+
+    #[test]
+    fn the_other_ways_change_no_byte() {
+        check(Activation::Proxy, &["c", "a"], &["b"], None);
+        check(Activation::Native, &["c", "a"], &["a", "b", "c"], None);
+    }
+
+    #[test]
+    fn a_tool_that_was_hidden_since_is_not_added() {
+        let snapshot = tools(Exposure::Hidden);
+        let shown = Shown::of(&snapshot, Dialect::Chat, Activation::Append, vec!["a".into()], None);
+        assert_eq!(shown.names, ["b"]);
+    }
+
+    #[test]
+    fn what_came_and_went_is_told() {
+        let of = |snapshot: &MetadataSnapshot| Shown::of(snapshot, Dialect::Chat, Activation::Proxy, Vec::new(), None);
+        let (before, after) = (of(&tools(Exposure::Auto)), of(&tools(Exposure::Hidden)));
+        let expect = EventKind::CatalogChanged {
+            turn: 3,
+            reason: "tools_changed",
+            added: Vec::new(),
+            removed: vec!["a".into(), "c".into()],
+        };
+        assert_eq!(after.change(&before, 3), Some(expect));
+        assert_eq!(after.change(&after, 3), None);
+    }
+}
