@@ -10,7 +10,7 @@
 mod snapshot;
 mod spec;
 
-pub use spec::{Behaviour, ExtensionTool, HookAct, HookSpec, WorldSpec};
+pub use spec::{Behaviour, ChangeSpec, ExtensionTool, Found, HookAct, HookSpec, PoolSpec, WorldSpec};
 
 use crate::isolate::census::Processes;
 use slot_oracles::trace::{Leftover, Node};

@@ -127,6 +127,17 @@ pub enum EventKind {
         /// The kind of failure.
         cause: String,
     },
+    /// Session: the tools that are advertised are others than in the request before, so that its prefix ends in them.
+    CatalogChanged {
+        /// The turn that is asked for.
+        turn: u32,
+        /// Why: `found` where deferred tools are added at the end, else `tools_changed`.
+        reason: &'static str,
+        /// The names that are new, in the order of the catalog.
+        added: Vec<String>,
+        /// The names that are gone, in the order in which they were.
+        removed: Vec<String>,
+    },
     /// Session: it ended.
     SessionEnded {
         /// How, such as `completed`.
@@ -148,6 +159,11 @@ pub enum EventKind {
     SchemaHydrated {
         /// What was expected, received and likely meant.
         facts: serde_json::Map<String, serde_json::Value>,
+    },
+    /// Call: it found these deferred tools; they can be called from the next turn on.
+    ToolsFound {
+        /// Their names, in the order of the result.
+        tools: Vec<String>,
     },
     /// Call: the arguments were no valid JSON and were mended.
     ArgumentsRepaired {

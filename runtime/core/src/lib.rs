@@ -4,6 +4,7 @@
 //!
 //! - [`contract`]: what a tool is, in three layers, and what follows from what it can do.
 //! - [`registry`]: every tool of every source as one sorted set; bad ones fail closed, alone.
+//! - [`deny`]: what may not be called in this session, whoever would approve it.
 //! - [`approval`]: who is asked, and what follows when nobody can be.
 //! - [`dispatch`]: the stages of a call, in types that cannot be skipped.
 //! - [`boundary`]: the only way from a path that a model wrote to a file.
@@ -18,6 +19,7 @@
 pub mod approval;
 pub mod boundary;
 pub mod contract;
+pub mod deny;
 pub mod dispatch;
 pub mod event;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -5,6 +5,10 @@
 
 #![allow(clippy::expect_used, reason = "a property that does not hold is a panic here")]
 
+mod deny;
+
+pub use deny::deny_rules;
+
 use crate::edit_file::matching::{Choice, Plan, Target, find, splice};
 
 /// Where the parts of an input end, since a file may hold any byte that is text but this one.

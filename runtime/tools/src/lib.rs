@@ -9,10 +9,14 @@
 //! - [`session`]: plans, notes, memories, the person at a session, and its mode.
 //! - [`git`]: what a repository holds and what has changed, read only.
 //! - [`parallel`]: several calls in one.
+//! - [`tool_search`], [`call_tool`]: finding tools that are not in every request, and calling them.
 //!
-//! [`secrets`] tells which variables no command gets. [`builtins`] names every tool; a tool that is not in it does not exist.
+//! [`secrets`] tells which variables no command gets. [`base`] lists every tool that there is a place for, [`builtins`] makes
+//! those that work on files and commands, and [`pool`] puts the tools of a session together.
 
 pub mod apply_patch;
+pub mod base;
+pub mod call_tool;
 pub mod edit_file;
 pub mod exec_shell;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -21,9 +25,11 @@ pub mod fuzzing;
 pub mod git;
 pub mod list_dir;
 pub mod parallel;
+pub mod pool;
 pub mod read_file;
 pub mod secrets;
 pub mod session;
+pub mod tool_search;
 pub mod validate_data;
 pub mod write_file;
 

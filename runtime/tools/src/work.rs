@@ -30,6 +30,7 @@ pub fn refused(error: BoundaryError) -> ToolError {
     match error {
         BoundaryError::Escape { .. }
         | BoundaryError::Protected { .. }
+        | BoundaryError::DeniedByRule { .. }
         | BoundaryError::Denied { .. }
         | BoundaryError::Owner { .. } => ToolError::Denied(text),
         BoundaryError::NotFound { .. } => ToolError::NotFound(text),

@@ -111,6 +111,25 @@ fn bad_input_is_told_to_the_person_who_gave_it() {
     check_bad(&[], &"x".repeat(5000), "no key is longer than 4096");
 }
 
+#[test]
+fn a_deny_rule_that_cannot_be_read_ends_the_program_before_anything_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let output =
+        slot("http://127.0.0.1:9/v1", folder.path()).args(["--deny", "Read", "--deny", "Bash("]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && told.contains("the deny rule \"Bash(\" cannot be read"), "{told}");
+}
+
+#[test]
+fn a_denied_command_does_not_run_and_an_idle_rule_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, served) = serve("true && touch ran");
+    let output = slot(&url, folder.path()).args(["--deny", "Bash(touch:*)", "--deny", "Raed"]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(0) && told.contains("the deny rule `Raed` names no tool"), "{told}");
+    assert!(served.join().unwrap().1.contains("by the rule `Bash(touch:*)`") && !folder.path().join("ran").exists());
+}
+
 /// Starts a command that goes on, in a slot that some signals are ignored in, and waits until it runs.
 fn running(folder: &Path, ignoring: &str) -> Child {
     let (url, _) = serve("echo $$ > pid; mv pid ready; sleep 600");

@@ -26,6 +26,9 @@ pub struct OpaqueBlock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replay {
     blocks: BTreeMap<usize, Vec<OpaqueBlock>>,
+    /// The tools that results refer to, by the position of the result.
+    #[serde(default)]
+    found: BTreeMap<usize, Vec<String>>,
 }
 
 impl Replay {
@@ -39,6 +42,29 @@ impl Replay {
     /// The blocks of the assistant item at `item`, in the order in which they came.
     pub fn blocks(&self, item: usize) -> &[OpaqueBlock] {
         self.blocks.get(&item).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Replay {
+    /// Keeps the names of deferred tools that the result at `item` found. A dialect that loads tools by reference sends
+    /// these in place of the result's text; all others send the text.
+    pub fn refer(&mut self, item: usize, tools: Vec<String>) {
+        if !tools.is_empty() {
+            self.found.insert(item, tools);
+        }
+    }
+
+    /// The names that the result at `item` refers to.
+    pub fn references(&self, item: usize) -> &[String] {
+        self.found.get(&item).map_or(&[], Vec::as_slice)
+    }
+
+    /// Drops every reference to a tool that is not declared any more: a provider refuses a request with one.
+    pub fn keep_references(&mut self, declared: impl Fn(&str) -> bool) {
+        for tools in self.found.values_mut() {
+            tools.retain(|tool| declared(tool));
+        }
+        self.found.retain(|_, tools| !tools.is_empty());
     }
 }
 

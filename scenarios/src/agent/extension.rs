@@ -4,8 +4,8 @@ use super::room::Room;
 use crate::world::{Behaviour, ExtensionTool};
 use serde_json::Value;
 use slot_runtime::contract::{
-    BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, RunContext, Tool, ToolError, ToolOutput, ToolSpec,
-    ValidationFault,
+    BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, OriginKind, RunContext, Tool, ToolError,
+    ToolOutput, ToolSpec, ValidationFault,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -83,7 +83,10 @@ impl ToolSpec for CaseTool {
     }
 
     fn origin(&self) -> Origin {
-        Origin::extension("case")
+        match &self.spec.server {
+            Some(server) => Origin { kind: OriginKind::Mcp { server: server.clone() }, ..Origin::extension("case") },
+            None => Origin::extension("case"),
+        }
     }
 
     fn supports_parallel(&self) -> bool {

@@ -3,8 +3,7 @@
 //! On tier A its connection to the mock is an in-memory pipe, so that a paused clock makes stalls cost nothing; on tier B
 //! it dials the mock over TCP. Nothing else differs, and the canonical log must not either.
 
-use super::extension::CaseTool;
-use super::room::Room;
+use super::pool::{self, Tools};
 use super::{Abilities, Agent, AgentRun, Answer, BoxFuture, IfTold, Job, Mode, Said, hook};
 use crate::faults::Plant;
 use crate::isolate::census::own_session;
@@ -16,12 +15,9 @@ use slot_runtime::approval::{
     ApprovalChannel, ApprovalPolicy, ApprovalQuestion, AskPerson, Lasts, NoChannel, PassSuggested, PersonAnswer,
     Unattended,
 };
-use slot_runtime::boundary::{FileBoundary, Workspace};
-use slot_runtime::contract::ToolDispatcher;
 use slot_runtime::dispatch::Policies;
 use slot_runtime::event::{Event, EventLog, EventSink};
 use slot_runtime::mode::{PlanMode, UserTurns};
-use slot_runtime::registry::{Registry, SchemaForm};
 use slot_runtime::session::Unobserved;
 use slot_runtime::transport::{Connector, Endpoint, HttpLimits, Io, ModelClient, TcpConnector};
 use slot_runtime::{Outcome, Session, SessionConfig};
@@ -61,6 +57,7 @@ impl InProcess {
         let abilities = Abilities {
             runtime_events: true,
             extension_tools: true,
+            tool_pool: true,
             cancellation: true,
             file_tools: true,
             modes: vec![Mode::Unattended, Mode::Auto, Mode::Ask, Mode::Deny],
@@ -84,18 +81,36 @@ impl InProcess {
         let connector = self.plant.connector(connector);
         let client = ModelClient::new(connector, endpoint, None, limits(job.patience));
         let cancel = CancellationToken::new();
-        let log = EventLog::new(job.cancel_at.map(|(event, call)| {
-            let sink = CancelAt { event: event.to_owned(), lane: format!("call:{call}"), cancel: cancel.clone() };
-            Arc::new(sink) as Arc<dyn EventSink>
-        }));
-        let dialect = dialect(job.dialect)?;
         let (mode, turns) = (PlanMode::default(), UserTurns::default());
+        let host = SessionHost {
+            memory: Some(job.world.home().join(MEMORY)),
+            mode: Some(mode.clone()),
+            turns: Some(turns.clone()),
+            ..SessionHost::default()
+        };
+        let tools = Tools::of(&job, self.plant.as_ref(), &host)?;
+        let mut sinks: Vec<Arc<dyn EventSink>> = Vec::new();
+        if let Some((event, call)) = job.cancel_at {
+            let sink = CancelAt { event: event.to_owned(), lane: format!("call:{call}"), cancel: cancel.clone() };
+            sinks.push(Arc::new(sink));
+        }
+        if !job.spec.changes.is_empty() && self.plant.follows_changes() {
+            sinks.push(Arc::clone(&tools.changing) as Arc<dyn EventSink>);
+        }
+        let log = EventLog::new((!sinks.is_empty()).then(|| Arc::new(All(sinks)) as Arc<dyn EventSink>));
+        let dialect = dialect(job.dialect)?;
+        let activation = self.plant.activation(pool::activation(job.spec));
         let mut session = Session::new(
-            SessionConfig { system: slot_tools::SYSTEM_TEXT.to_owned(), ..SessionConfig::new("mock-model", dialect) },
+            SessionConfig {
+                system: slot_tools::SYSTEM_TEXT.to_owned(),
+                activation,
+                ..SessionConfig::new("mock-model", dialect)
+            },
             client,
-            self.dispatcher(&job, &mode, &turns)?,
+            self.plant.dispatcher(tools.dispatcher),
             self.plant.policies(Policies {
                 approval: remembering(&job),
+                deny: tools.rules,
                 mode: Arc::new(mode.clone()),
                 hooks: hook::hooks(job.hooks, job.patience),
                 ..Policies::default()
@@ -116,27 +131,6 @@ impl InProcess {
         let events = log.canonical().iter().map(|e| serde_json::to_value(e).unwrap_or_default()).collect();
         let runtime = Some(RuntimeTrace { events });
         Ok(AgentRun { end, runtime, stdout, stderr: String::new(), session: own_session() })
-    }
-
-    fn dispatcher(&self, job: &Job<'_>, mode: &PlanMode, turns: &UserTurns) -> Result<Arc<dyn ToolDispatcher>, String> {
-        let root = job.world.workspace();
-        let workspace = Workspace::open(root).map_err(|e| format!("the workspace cannot be opened: {e}"))?;
-        let boundary: Arc<dyn FileBoundary> = self.plant.boundary(Arc::new(workspace), root);
-        let planted = job.env.iter().map(|(name, value)| (name.into(), value.into()));
-        let inherited: Vec<_> = std::env::vars_os().chain(planted).collect();
-        let host = SessionHost {
-            memory: Some(job.world.home().join(MEMORY)),
-            mode: Some(mode.clone()),
-            turns: Some(turns.clone()),
-            ..SessionHost::default()
-        };
-        let mut tools = slot_tools::builtins_for(boundary, inherited, variables(job.world), &host);
-        let room = Arc::new(Room::default());
-        for spec in job.tools {
-            tools.push(Arc::new(CaseTool::new(spec.clone(), root.to_owned(), Arc::clone(&room))));
-        }
-        let form = if job.strict_schemas { SchemaForm::Strict } else { SchemaForm::Cleaned };
-        Ok(self.plant.dispatcher(Arc::new(Registry::in_form(self.plant.tools(tools), form))))
     }
 }
 
@@ -167,7 +161,7 @@ impl Agent for InProcess {
 }
 
 /// What a command of this run sees: the decoy home, a folder of its own for temporary files, and the run's marker.
-fn variables(world: &World) -> Vec<(String, String)> {
+pub(super) fn variables(world: &World) -> Vec<(String, String)> {
     let (marker, value) = world.marker();
     let text = |path: &std::path::Path| path.display().to_string();
     vec![
@@ -265,6 +259,15 @@ impl Connector for Pipes {
         // The task ends when the near end is dropped.
         tokio::spawn(self.0.serve_io(far));
         Box::pin(async move { Ok(Box::new(near) as Box<dyn Io>) })
+    }
+}
+
+/// Hands each event to all of them.
+struct All(Vec<Arc<dyn EventSink>>);
+
+impl EventSink for All {
+    fn event(&self, event: &Event) {
+        self.0.iter().for_each(|sink| sink.event(event));
     }
 }
 

@@ -8,9 +8,10 @@ pub mod command;
 pub mod extension;
 mod hook;
 pub mod in_process;
+mod pool;
 mod room;
 
-use crate::world::{ExtensionTool, HookSpec, World};
+use crate::world::{ExtensionTool, HookSpec, World, WorldSpec};
 use mock_llm::MockLlm;
 use serde::{Deserialize, Serialize};
 use slot_oracles::RuntimeTrace;
@@ -48,6 +49,8 @@ pub struct Abilities {
     pub runtime_events: bool,
     /// Whether a case may register tools and hooks of its own in it.
     pub extension_tools: bool,
+    /// Whether a case may say which of its tools are denied, deferred or hidden.
+    pub tool_pool: bool,
     /// Whether a case may cancel it at a named event.
     pub cancellation: bool,
     /// Whether it has tools of its own for files. A shell that stands for them is none: no path is judged in it.
@@ -92,6 +95,8 @@ pub struct Job<'a> {
     pub tools: &'a [ExtensionTool],
     /// Hooks that the case registers in the agent; likewise.
     pub hooks: &'a [HookSpec],
+    /// What the case says of the world, for an agent that can be told which tools there are.
+    pub spec: &'a WorldSpec,
     /// The mock model.
     pub mock: &'a MockLlm,
     /// The dialect to speak.

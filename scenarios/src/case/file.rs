@@ -191,6 +191,8 @@ pub enum Ability {
     Cancellation,
     /// It hands out runtime events.
     RuntimeEvents,
+    /// A case may say which tools are denied, deferred or hidden.
+    ToolPool,
     /// It has tools of its own for files; that its shell reads and writes them is no substitute.
     FileTools,
 }
@@ -201,6 +203,7 @@ impl fmt::Display for Ability {
             Ability::ExtensionTools => "extension-tools",
             Ability::Cancellation => "cancellation",
             Ability::RuntimeEvents => "runtime-events",
+            Ability::ToolPool => "tool-pool",
             Ability::FileTools => "file-tools",
         })
     }

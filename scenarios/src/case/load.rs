@@ -152,6 +152,7 @@ fn build(
     let world = &file.world;
     let extends = !world.tools.is_empty() || !world.hooks.is_empty() || file.strict_schemas;
     needs.extend(extends.then_some(Ability::ExtensionTools));
+    needs.extend(world.sets_pool().then_some(Ability::ToolPool));
     let mut case = Case {
         id,
         title: file.title.clone(),
@@ -262,6 +263,17 @@ impl Loader<'_> {
                 if let Err(message) = crate::world::relative(path) {
                     self.problem(&format!("world.{table}.{path:?}"), message, "write it relative to the folder");
                 }
+            }
+        }
+        for (index, change) in spec.changes.iter().enumerate() {
+            let field = format!("world.change[{index}]");
+            let known = change.at.split_once(':').is_some_and(|(_, call)| case.turn_of(call).is_some());
+            if !known {
+                let message = format!("{:?} is no event of a call of the case", change.at);
+                self.problem(&format!("{field}.at"), message, "write it as `settled:c1`");
+            }
+            if change.tool.is_none() && change.remove.is_none() && change.deny.is_none() {
+                self.problem(&field, "it changes nothing".to_owned(), "give it a tool, remove or deny");
             }
         }
         let planted: Vec<&String> = case.world.outside.values().chain(case.world.home.values()).collect();

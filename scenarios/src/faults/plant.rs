@@ -8,6 +8,7 @@ mod edit;
 mod gates;
 mod git;
 mod hook;
+mod pool;
 mod prefix;
 mod session;
 mod wrapped;
@@ -25,9 +26,12 @@ use slot_runtime::contract::{
     ApprovalRequirement, BoxFuture, Exposure, MetadataSnapshot, Origin, RunContext, ToolDispatcher, ToolError,
     ToolOutput, ToolSpec, ValidationFault,
 };
+use slot_runtime::deny::LiveRules;
 use slot_runtime::dispatch::{Approved, Parsed, Policies, ResultShaper, TruncationGate, Validated};
 use slot_runtime::registry::{Catalog, SchemaForm};
+use slot_runtime::session::Activation;
 use slot_runtime::transport::Connector;
+use slot_tools::pool::PoolSettings;
 use slot_wire::StopReason;
 use slot_wire::repair::TurnEnd;
 use std::path::{Path, PathBuf};
@@ -44,6 +48,26 @@ pub trait Plant: Send + Sync {
     /// What the stages consult.
     fn policies(&self, policies: Policies) -> Policies {
         policies
+    }
+
+    /// How the tools are put together.
+    fn pool(&self, settings: PoolSettings) -> PoolSettings {
+        settings
+    }
+
+    /// How deferred tools that were found get to the model.
+    fn activation(&self, activation: Activation) -> Activation {
+        activation
+    }
+
+    /// Whether a change of the tools while the session runs arrives.
+    fn follows_changes(&self) -> bool {
+        true
+    }
+
+    /// What the files are guarded by.
+    fn guard(&self, rules: Arc<LiveRules>) -> Arc<LiveRules> {
+        rules
     }
 
     /// What the engine holds of the tools.
@@ -263,6 +287,36 @@ pub enum Seam {
     CatalogRedescribes,
     /// The description of each tool tells the order of registration.
     CatalogNumbered,
+    /// There are no deny rules.
+    DenyOff,
+    /// Deny rules are not asked about calls.
+    DenySkip,
+    /// Deny rules hide nothing.
+    DenyShown,
+    /// Deny rules look for the beginning of a command's text.
+    DenyText,
+    /// Deny rules do not look where links lead.
+    DenyUnresolved,
+    /// Deny rules deny whatever names a command or a path.
+    DenyWhole,
+    /// A denial says no more than that.
+    DenyTerse,
+    /// Every mode is the standard one.
+    PoolNoMode,
+    /// Start-up tools stand where all others do.
+    PoolNoStartup,
+    /// Tools are put together once and never again.
+    PoolStale,
+    /// No tool is deferred.
+    DeferNothing,
+    /// Nothing follows from what a search finds.
+    SearchBlind,
+    /// A proxy runs what it stands for itself, past every stage.
+    ProxyFree,
+    /// What is found is added to the list.
+    ActivateAppend,
+    /// What is found is added nowhere.
+    ActivateNever,
 }
 
 impl Plant for Seam {
@@ -276,7 +330,7 @@ impl Plant for Seam {
             Seam::GitPlain | Seam::GitRefuse => git::plant(*self, &tools),
             _ if session::decorates(*self) => session::plant(*self, &tools),
             Seam::CatalogNumbered => prefix::numbered(tools),
-            _ => tools,
+            _ => pool::tools(*self, tools),
         }
     }
 
@@ -297,7 +351,23 @@ impl Plant for Seam {
             _ if Loops::decorates(*self) => policies.loops = Arc::new(Loops::new(*self, policies.loops)),
             _ => {}
         }
-        policies
+        pool::policies(*self, policies)
+    }
+
+    fn pool(&self, settings: PoolSettings) -> PoolSettings {
+        pool::settings(*self, settings)
+    }
+
+    fn activation(&self, activation: Activation) -> Activation {
+        pool::activation(*self, activation)
+    }
+
+    fn follows_changes(&self) -> bool {
+        *self != Seam::PoolStale
+    }
+
+    fn guard(&self, rules: Arc<LiveRules>) -> Arc<LiveRules> {
+        if *self == Seam::DenyUnresolved { Arc::default() } else { rules }
     }
 
     fn dispatcher(&self, inner: Arc<dyn ToolDispatcher>) -> Arc<dyn ToolDispatcher> {

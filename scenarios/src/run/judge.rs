@@ -200,6 +200,7 @@ fn lack(case: &Case, abilities: &Abilities) -> Option<String> {
         Ability::ExtensionTools => abilities.extension_tools,
         Ability::Cancellation => abilities.cancellation,
         Ability::RuntimeEvents => abilities.runtime_events,
+        Ability::ToolPool => abilities.tool_pool,
         Ability::FileTools => abilities.file_tools,
     };
     if let Some(ability) = case.needs.iter().find(|ability| !has(ability)) {
@@ -291,6 +292,7 @@ mod tests {
         let all = Abilities {
             runtime_events: true,
             extension_tools: true,
+            tool_pool: true,
             cancellation: true,
             file_tools: true,
             modes: vec![Mode::Unattended, Mode::Deny],

@@ -214,6 +214,7 @@ impl Inside {
             env: &case.world.env,
             tools: &tools,
             hooks: &case.world.hooks,
+            spec: &case.world,
             mock: &self.mock,
             dialect: self.runner.dialect_of(case).unwrap_or(&self.runner.dialect),
             cancel_at: case.cancel.as_ref().map(|(event, call)| (event.as_str(), call.as_str())),

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slot_runtime::contract::{Capability, Exposure};
+use slot_tools::pool::{Mode, SearchScope};
 use std::collections::BTreeMap;
 
 /// The world of a case. Every path is relative to its folder; a path that ends in `/` is an empty folder. In contents
@@ -26,6 +27,15 @@ pub struct WorldSpec {
     /// Variables of the environment that the agent is started in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Deny rules of the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+    /// Which tools the session has, and how they are found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolSpec>,
+    /// What changes while the session runs, each at an event of the runtime.
+    #[serde(rename = "change", default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeSpec>,
     /// Strings planted outside the workspace that may appear in no tool result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub canaries: Vec<String>,
@@ -123,6 +133,61 @@ impl WorldSpec {
     }
 }
 
+impl WorldSpec {
+    /// Whether it says which tools there are beyond registering some.
+    pub fn sets_pool(&self) -> bool {
+        !self.deny.is_empty() || self.pool.is_some() || !self.changes.is_empty()
+    }
+}
+
+/// Which tools a session has, and how they are found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PoolSpec {
+    /// What the session is for: `standard`, `simple`, `wrapper`, `coordinator` or `plan`.
+    #[schemars(with = "String")]
+    pub mode: Mode,
+    /// How deferred tools are found and reach the model; nothing is deferred by policy when absent.
+    pub discovery: Option<Found>,
+    /// Which of them may be found: `all`, `mcp_only`, `builtins_only` or `none`.
+    #[schemars(with = "String")]
+    pub scope: SearchScope,
+    /// Tools that are loaded whatever else decides.
+    pub always_load: Vec<String>,
+    /// Tools that stand before all others.
+    pub startup: Vec<String>,
+}
+
+/// How deferred tools reach the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// Through a tool that stands for others.
+    #[default]
+    Proxy,
+    /// Declared as deferred, where the dialect can say that.
+    Native,
+    /// At the end of the list of tools.
+    Append,
+}
+
+/// A change of the tools while a session runs. At least one of the three.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeSpec {
+    /// When: an event and a call, such as `settled:c2`.
+    pub at: String,
+    /// A tool that comes, or takes the place of one of that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ExtensionTool>,
+    /// The name of a tool that goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remove: Option<String>,
+    /// A deny rule that is added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deny: Option<String>,
+}
+
 /// A tool that a case registers in the runtime under test, possibly a broken one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -153,6 +218,9 @@ pub struct ExtensionTool {
     /// Whether it says that running it for nothing leaves nothing behind, which need not be true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub early: bool,
+    /// The MCP server that it comes from; an extension when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// What it does when it is called.
     pub behaviour: Behaviour,
 }

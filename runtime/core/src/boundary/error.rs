@@ -68,6 +68,18 @@ pub enum BoundaryError {
         /// The path as it was written.
         path: String,
     },
+    /// A deny rule of the session covers what the path leads to.
+    #[error(
+        "denied path: this session denies {} by the rule `{rule}`. Nothing was read or written. Go on without it, or tell the \
+         user what you need and why.",
+        Shown(path)
+    )]
+    DeniedByRule {
+        /// The path as it was written.
+        path: String,
+        /// The rule.
+        rule: String,
+    },
     /// A file that was to be created exists.
     #[error("already exists: {}. Read it first, then edit it, or choose another name.", Shown(path))]
     Exists {

@@ -4,8 +4,8 @@
 //! stage before. What a call may be handed for is written in its type: only [`Approved`] can be run.
 
 use super::{
-    ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, RunContext,
-    ToolError, ToolOutput, ValidationFault,
+    ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, Role,
+    RunContext, ToolError, ToolOutput, ValidationFault,
 };
 use crate::approval::Assessment;
 use crate::dispatch::call::{Approved, Parsed, Validated};
@@ -22,6 +22,9 @@ pub struct ToolMetadata {
     pub description: String,
     /// Its input schema.
     pub schema: Value,
+    /// Stands for where it comes from, what it takes and what it can do: another one is another tool under its name. It
+    /// never leaves the process.
+    pub revision: u64,
     /// What it can do, at most.
     pub capabilities: CapabilitySet,
     /// The level that follows from `capabilities`.
@@ -44,6 +47,8 @@ pub struct ToolMetadata {
     pub interrupt: InterruptBehaviour,
     /// When the model sees it.
     pub exposure: Exposure,
+    /// What it is to the others.
+    pub role: Role,
     /// Other names for it.
     pub aliases: Vec<String>,
     /// Words for the search.
@@ -67,6 +72,20 @@ pub struct MetadataSnapshot {
     pub catalog: Arc<Catalog>,
     /// What could not be registered, and why, sorted.
     pub faults: Vec<RegistryFault>,
+}
+
+impl MetadataSnapshot {
+    /// What a tool that calls tools sees: those it alone reaches are there as well.
+    pub fn inside(self: &Arc<Self>) -> Arc<Self> {
+        if self.tools.values().all(|tool| tool.exposure != Exposure::Inner) {
+            return Arc::clone(self);
+        }
+        let mut inside = MetadataSnapshot::clone(self);
+        for tool in inside.tools.values_mut().filter(|tool| tool.exposure == Exposure::Inner) {
+            Arc::make_mut(tool).exposure = Exposure::Auto;
+        }
+        Arc::new(inside)
+    }
 }
 
 /// The seam between the engine and the tools.

@@ -19,4 +19,4 @@ pub use dispatcher::{MetadataSnapshot, ToolDispatcher, ToolMetadata};
 pub use invocation::{InvokedBy, ToolInvocation};
 pub use origin::{ActivationScope, Origin, OriginKind};
 pub use output::{CallTools, InnerCall, InnerResult, ReportProgress, RunContext, ToolError, ToolOutput};
-pub use spec::{BoxFuture, Exposure, InterruptBehaviour, Presentation, Tool, ToolSpec, ValidationFault};
+pub use spec::{BoxFuture, Exposure, InterruptBehaviour, Presentation, Role, Tool, ToolSpec, ValidationFault};

@@ -96,6 +96,11 @@ pub trait ToolSpec: Tool {
         Exposure::Auto
     }
 
+    /// What it is to the other tools.
+    fn role(&self) -> Role {
+        Role::Plain
+    }
+
     /// Other names under which the tool is found.
     fn aliases(&self) -> &[&str] {
         &[]
@@ -130,6 +135,22 @@ pub enum Exposure {
     Deferred,
     /// Never; it is called by the host alone.
     Hidden,
+    /// Never by itself: only a tool that calls tools reaches it.
+    Inner,
+}
+
+/// What a tool is to the others. Only a tool that ships with the runtime can be anything but plain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// It does its own work.
+    #[default]
+    Plain,
+    /// It finds tools. The deferred ones that its result names under `loads` can be called from the next turn on.
+    Finder,
+    /// It stands for others: a call `{"tool": NAME, "input": OBJECT}` of it is a call of that tool, and is governed as
+    /// such in every stage. It never runs itself.
+    Proxy,
 }
 
 /// What a cancellation does to a running call.

@@ -14,12 +14,14 @@ pub struct Raw {
     invocation: ToolInvocation,
     lane: Lane,
     mended: Option<Arc<Mended>>,
+    /// The name that a call of a proxy means.
+    stands_for: Option<String>,
 }
 
 impl Raw {
     /// Takes a call in.
     pub fn new(invocation: ToolInvocation, lane: Lane) -> Self {
-        Raw { invocation, lane, mended: None }
+        Raw { invocation, lane, mended: None, stands_for: None }
     }
 
     /// The call exactly as it came.
@@ -30,6 +32,15 @@ impl Raw {
     /// Its id.
     pub fn id(&self) -> &str {
         &self.invocation.call.id
+    }
+
+    /// The name that the model wrote for the tool it means: where it calls a proxy, the one inside of the arguments.
+    pub fn written(&self) -> &str {
+        self.stands_for.as_deref().unwrap_or(&self.invocation.call.name)
+    }
+
+    pub(super) fn standing_for(self, name: String) -> Self {
+        Raw { stands_for: Some(name), ..self }
     }
 
     /// Its lane in the log.
@@ -231,11 +242,22 @@ pub struct Settled {
     content: String,
     is_error: bool,
     cancelled: bool,
+    found: Vec<String>,
 }
 
 impl Settled {
     pub(super) fn new(call_id: &str, content: String, is_error: bool, cancelled: bool) -> Self {
-        Settled { call_id: call_id.to_owned(), content, is_error, cancelled }
+        Settled { call_id: call_id.to_owned(), content, is_error, cancelled, found: Vec::new() }
+    }
+
+    pub(super) fn finding(mut self, tools: Vec<String>) -> Self {
+        self.found = tools;
+        self
+    }
+
+    /// The deferred tools that it found, for a dialect that can refer to them.
+    pub fn found(&self) -> &[String] {
+        &self.found
     }
 
     pub(super) fn with_note(mut self, note: &str) -> Self {

@@ -12,8 +12,8 @@
 //!   because every field that a closed schema declares is there;
 //! - of a tool that declares that reading leaves nothing behind and consumes nothing, that only observes, asks for nobody
 //!   whatever its input, talks to no other host and to no person, and does not poll;
-//! - that passed planning as any call does (name, schema, deny rules, input), for this input without approval; that the
-//!   loop guard would admit; that nothing forbids whatever its level is; and that no hook denies, where every hook may
+//! - that passed planning as any call does (name, schema, input), for this input without approval; that the loop guard
+//!   would admit; that no deny rule and no remembered denial stops; and that no hook denies, where every hook may
 //!   be asked early;
 //! - behind no call of its turn that could change what it reads.
 //!
@@ -21,7 +21,7 @@
 
 use super::batch::may_overlap;
 use super::call::{Approved, Raw, Validated};
-use super::execute::{forbidden, question};
+use super::execute::{denied_by_rule, forbidden, question};
 use super::plan::{Loaded, Planned, Planner};
 use super::policy::{Attempt, LoopTurn, Policies};
 use crate::approval::{Decider, approved};
@@ -316,6 +316,7 @@ impl Starting<'_> {
         if !hooks.may_be_asked_early() {
             return None;
         }
+        denied_by_rule(self.policies, &call).ok()?;
         if forbidden(self.policies, &question(self.dispatcher.as_ref(), &call, level)).is_some() {
             return None;
         }

@@ -17,11 +17,12 @@ use super::telemetry::{self, Ending};
 use crate::approval::fingerprint::Subject;
 use crate::approval::{ApprovalDecision, ApprovalQuestion, Decider, Prompt, approved, denied};
 use crate::contract::{
-    ApprovalRequirement, CallTools, Capability, InterruptBehaviour, InvokedBy, RunContext, ToolDispatcher, ToolError,
-    ToolMetadata, ToolOutput,
+    ApprovalRequirement, CallTools, Capability, Exposure, InterruptBehaviour, InvokedBy, Role, RunContext,
+    ToolDispatcher, ToolError, ToolMetadata, ToolOutput,
 };
 use crate::event::{EventKind, EventLog, Mark};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+use serde_json::Value;
 use slot_wire::names::quoted;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -91,11 +92,19 @@ struct Outcome {
     is_error: bool,
     cancelled: bool,
     ending: Ending,
+    /// Deferred tools that it found.
+    found: Vec<String>,
 }
 
 impl Outcome {
     fn failed(content: impl Into<String>) -> Self {
-        Outcome { content: content.into(), is_error: true, cancelled: false, ending: Ending::NotStarted }
+        Outcome {
+            content: content.into(),
+            is_error: true,
+            cancelled: false,
+            ending: Ending::NotStarted,
+            found: Vec::new(),
+        }
     }
 
     fn refused(refusal: Refusal) -> Self {
@@ -153,7 +162,7 @@ impl Executor {
             Some(reason) => {
                 Err(Refusal::new(Stage::LoopGuard, format!("the turn was paused ({reason}); nothing was run")))
             }
-            None => self.loops.admit(attempt),
+            None => self.loops.admit(attempt).and_then(|()| self.deny(&call)),
         };
         let stop = match &call {
             Planned::Ready { call, .. } => stop.and_then(|()| self.in_mode(call)),
@@ -174,6 +183,14 @@ impl Executor {
             let reason = format!("the mode of the session could not be told, so {:?} was not run", call.tool().name);
             Err(Refusal::new(Stage::Mode, reason))
         })
+    }
+
+    /// Puts a call to the deny rules, before anybody is asked about it.
+    fn deny(&self, call: &Planned) -> Result<(), Refusal> {
+        match call {
+            Planned::Ready { call, .. } => denied_by_rule(&self.policies, call),
+            Planned::Refused { .. } => Ok(()),
+        }
     }
 
     /// Tells the loop guard how a call ended, and the model what it says to that.
@@ -406,9 +423,10 @@ impl Executor {
             None | Some(Ok(Err(ToolError::Cancelled))) => Outcome::cancelled(),
             Some(Ok(Ok(output))) => {
                 let is_error = output.is_error;
+                let found = self.load(call, &output);
                 let mut content = self.policies.results.shape(output);
                 call.notes().iter().for_each(|note| append_note(&mut content, note));
-                Outcome { content, is_error, cancelled: false, ending: Ending::NotStarted }
+                Outcome { content, is_error, cancelled: false, ending: Ending::NotStarted, found }
             }
             Some(Ok(Err(error))) => {
                 Outcome::failed(self.policies.results.shape(ToolOutput::failed(format!("Error: {error}"))))
@@ -427,7 +445,25 @@ impl Executor {
             append_note(&mut outcome.content, notice);
         }
         self.note(call, EventKind::Settled { is_error: outcome.is_error });
-        (Settled::new(call.id(), outcome.content, outcome.is_error, outcome.cancelled), outcome.ending)
+        let Outcome { content, is_error, cancelled, ending, found } = outcome;
+        (Settled::new(call.id(), content, is_error, cancelled).finding(found), ending)
+    }
+
+    /// Loads the deferred tools that a finder found. Finding one is no permission: its call passes every stage.
+    fn load(&self, call: &Approved, output: &ToolOutput) -> Vec<String> {
+        if call.tool().role != Role::Finder || output.is_error {
+            return Vec::new();
+        }
+        let snapshot = self.dispatcher.snapshot();
+        let deferred = |name: &&str| snapshot.tools.get(*name).is_some_and(|tool| tool.exposure == Exposure::Deferred);
+        let named = output.metadata.get("loads").and_then(Value::as_array);
+        let names = named.into_iter().flatten().filter_map(Value::as_str).filter(deferred);
+        let found: Vec<String> = names.map(str::to_owned).collect();
+        found.iter().for_each(|name| self.loaded.add(name));
+        if !found.is_empty() {
+            self.note(call.raw(), EventKind::ToolsFound { tools: found.clone() });
+        }
+        found
     }
 
     fn note(&self, call: &Raw, kind: EventKind) {
@@ -467,6 +503,25 @@ fn hand_out(call: &Raw, tool: Option<&ToolMetadata>, ending: Ending, settled: &S
     stages.blocks.close(call, settled);
 }
 
+/// Whether a rule of the session denies the call.
+pub(super) fn denied_by_rule(policies: &Policies, call: &Validated) -> Result<(), Refusal> {
+    let judged = catch_unwind(AssertUnwindSafe(|| policies.deny.judge(call.tool(), call.input())));
+    let tool = call.tool().name.as_str();
+    let reason = match judged {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(denial)) => format!(
+            "the call of {tool:?} was not run: this session denies it by the rule `{}`. {}",
+            denial.rule, denial.reason
+        ),
+        // Rules that cannot be held against a call do not let it pass.
+        Err(_) => format!(
+            "the call of {tool:?} was not run: whether this session denies it could not be told. Try other arguments, or go \
+             on without it"
+        ),
+    };
+    Err(Refusal::new(Stage::Deny, reason))
+}
+
 /// What is decided against the call whatever its level is. A policy that panics has decided so.
 pub(super) fn forbidden(policies: &Policies, question: &ApprovalQuestion) -> Option<ApprovalDecision> {
     let decided = catch_unwind(AssertUnwindSafe(|| policies.approval.forbids(question)));
@@ -482,7 +537,7 @@ pub(super) fn question(
     level: ApprovalRequirement,
 ) -> ApprovalQuestion {
     let capabilities: Vec<Capability> = call.tool().capabilities.iter().collect();
-    let written = &call.raw().invocation().call.name;
+    let written = call.raw().written();
     let mut why = reason(&capabilities, call.raw().mended().and_then(|mended| mended.notice.as_deref()));
     if call.is_guess() {
         why = format!("the model wrote {}, which is only the beginning of the name; {why}", quoted(written));
@@ -503,7 +558,7 @@ pub(super) fn question(
     ApprovalQuestion {
         call_id: call.raw().id().to_owned(),
         tool: call.tool().name.clone(),
-        requested: (*written != call.tool().name).then(|| written.clone()),
+        requested: (written != call.tool().name).then(|| written.to_owned()),
         is_guess: call.is_guess(),
         input: call.shared_input(),
         level,
@@ -539,7 +594,7 @@ fn reason(capabilities: &[Capability], notice: Option<&str>) -> String {
 fn denial(call: &Validated, level: ApprovalRequirement, decision: &ApprovalDecision) -> String {
     let tool = call.tool().name.as_str();
     if call.is_guess() && decision.by != Decider::Person {
-        let written = quoted(&call.raw().invocation().call.name);
+        let written = quoted(call.raw().written());
         return format!(
             "there is no tool {written} here; nothing was run. Did you mean: {tool}? A tool that changes something is only \
              run by its full name"

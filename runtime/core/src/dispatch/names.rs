@@ -43,7 +43,7 @@ fn candidate(tool: &ToolMetadata) -> Candidate<'_> {
     Candidate {
         name: &tool.name,
         aliases: &tool.aliases,
-        is_withheld: tool.exposure == Exposure::Hidden,
+        is_withheld: matches!(tool.exposure, Exposure::Hidden | Exposure::Inner),
         // Not a stub that always answers unavailable. A deferred tool is: calling it is how its schema is had.
         is_suggested: tool.fail_closed.is_none(),
     }

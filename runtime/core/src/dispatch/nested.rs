@@ -105,7 +105,7 @@ impl Nested {
             };
             return calls.iter().map(|_| InnerResult { content: reason.clone(), is_error: true }).collect();
         }
-        let snapshot = self.executor.dispatcher.snapshot();
+        let snapshot = self.executor.dispatcher.snapshot().inside();
         let planner = Planner {
             dispatcher: self.executor.dispatcher.as_ref(),
             snapshot: &snapshot,

@@ -5,7 +5,7 @@ use super::call::{Raw, Refusal, Resolved, Stage, Validated};
 use super::hydrate::hydration_answer;
 use super::policy::{Attempt, Policies};
 use super::shape;
-use crate::contract::{ApprovalRequirement, Exposure, MetadataSnapshot, ToolDispatcher, ToolMetadata};
+use crate::contract::{ApprovalRequirement, Exposure, MetadataSnapshot, Role, ToolDispatcher, ToolMetadata};
 use crate::event::{EventKind, EventLog};
 use serde_json::{Map, Value};
 use slot_wire::StopReason;
@@ -52,16 +52,38 @@ impl Planned {
 }
 
 /// The deferred tools whose schema the model has been given in this session. Clones share it.
+///
+/// What is loaded while a turn is settled is loaded for the next one, however deep the call that loaded it: whatever the
+/// turn calls was written before.
 #[derive(Clone, Debug, Default)]
-pub struct Loaded(Arc<Mutex<BTreeSet<String>>>);
+pub struct Loaded {
+    /// In the order in which they were loaded.
+    all: Arc<Mutex<Vec<String>>>,
+    /// Those that had been when the turn was asked for.
+    turn: Arc<BTreeSet<String>>,
+}
 
 impl Loaded {
-    fn names(&self) -> BTreeSet<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The same, as a turn sees it that is asked for now.
+    #[must_use]
+    pub fn for_turn(&self) -> Loaded {
+        Loaded { all: Arc::clone(&self.all), turn: Arc::new(self.in_order().into_iter().collect()) }
     }
 
-    fn add(&self, names: BTreeSet<String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
+    /// The names, in the order in which they were loaded.
+    pub fn in_order(&self) -> Vec<String> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn add(&self, name: &str) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.iter().any(|known| known == name) {
+            all.push(name.to_owned());
+        }
+    }
+
+    fn in_turn(&self, name: &str) -> bool {
+        self.turn.contains(name)
     }
 }
 
@@ -84,31 +106,41 @@ pub struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// Plans the calls of a turn. What one of them loads is loaded for the next turn: its siblings were written before.
+    /// Plans the calls of a turn.
     pub fn plan(&self, calls: impl IntoIterator<Item = Raw>) -> Vec<Planned> {
-        let loaded = self.loaded.names();
-        let mut newly = BTreeSet::new();
-        let planned = calls.into_iter().map(|call| self.plan_one(call, &loaded, &mut newly)).collect();
-        self.loaded.add(newly);
-        planned
+        calls.into_iter().map(|call| self.plan_one(call)).collect()
     }
 
-    /// Plans one call by itself, and loads nothing.
+    /// Plans one call by itself.
     pub(super) fn plan_alone(&self, call: Raw) -> Planned {
-        self.plan_one(call, &self.loaded.names(), &mut BTreeSet::new())
+        self.plan_one(call)
     }
 
-    fn plan_one(&self, call: Raw, loaded: &BTreeSet<String>, newly: &mut BTreeSet<String>) -> Planned {
+    fn plan_one(&self, call: Raw) -> Planned {
         let end = self.policies.truncation.end(self.stop, self.torn);
-        let (call, reading) = arguments::read(call, end, self.policies.arguments.as_ref());
-        let kept = call.clone();
-        let call = match self.resolve(call, &reading) {
+        let (mut kept, mut reading) = arguments::read(call, end, self.policies.arguments.as_ref());
+        let mut call = match self.resolve(kept.clone(), &reading) {
             Ok(call) => call,
             Err(refusal) => return self.refused(kept, None, refusal),
         };
+        if let Some((name, input)) = meant(call.tool(), &reading) {
+            kept = kept.standing_for(name);
+            reading = Reading::Object(input);
+            call = match self.resolve(kept.clone(), &reading) {
+                Ok(call) if call.tool().role == Role::Proxy => {
+                    let reason = format!(
+                        "{:?} cannot call itself; nothing was run. Name the tool that is meant",
+                        call.tool().name
+                    );
+                    return self.refused(kept, Some(&call.shared_tool()), Refusal::new(Stage::Name, reason));
+                }
+                Ok(call) => call,
+                Err(refusal) => return self.refused(kept, None, refusal),
+            };
+        }
         let tool = call.shared_tool();
-        if tool.exposure == Exposure::Deferred && !loaded.contains(&tool.name) {
-            newly.insert(tool.name.clone());
+        if tool.exposure == Exposure::Deferred && !self.loaded.in_turn(&tool.name) {
+            self.loaded.add(&tool.name);
             let refusal = self.hydrate(&kept, &tool, &reading);
             return self.refused(kept, Some(&tool), refusal);
         }
@@ -140,7 +172,7 @@ impl Planner<'_> {
         {
             return Err(refusal.clone());
         }
-        let found = self.policies.names.resolve(&call.invocation().call.name, self.snapshot)?;
+        let found = self.policies.names.resolve(call.written(), self.snapshot)?;
         let Some(tool) = self.snapshot.tools.get(&found.tool).map(Arc::clone) else {
             return Err(Refusal::new(
                 Stage::Name,
@@ -214,6 +246,17 @@ impl Planner<'_> {
     fn note(&self, call: &Raw, kind: EventKind) {
         self.log.push(call.lane().clone(), kind, Vec::new());
     }
+}
+
+/// The tool and the input that a call of a proxy means, where it says both. What does not is refused as a call of the
+/// proxy.
+fn meant(tool: &ToolMetadata, reading: &Reading) -> Option<(String, Value)> {
+    let Reading::Object(input) = reading else { return None };
+    if tool.role != Role::Proxy || !shape::check(&tool.schema, input).is_empty() {
+        return None;
+    }
+    let (name, inner) = (input.get("tool")?.as_str()?, input.get("input")?);
+    inner.is_object().then(|| (name.to_owned(), inner.clone()))
 }
 
 fn pointer(pointer: &str) -> &str {

@@ -11,6 +11,7 @@ use super::names::NameLadder;
 use super::render::{ResultStore, Screen};
 use crate::approval::{ApprovalPolicy, NoChannel};
 use crate::contract::{MetadataSnapshot, ToolMetadata, ToolOutput};
+use crate::deny::{DenyPolicy, DenyRules};
 use crate::mode::{ModeGate, PlanMode};
 use serde_json::Value;
 use slot_wire::StopReason;
@@ -28,6 +29,8 @@ pub struct Policies {
     pub names: Arc<dyn NameResolver>,
     /// Stops repetition.
     pub loops: Arc<dyn LoopGuard>,
+    /// Tells what is denied whoever would approve it.
+    pub deny: Arc<dyn DenyPolicy>,
     /// Decides what needs approval.
     pub approval: Arc<dyn ApprovalPolicy>,
     /// Bounds what goes back to the model.
@@ -53,6 +56,7 @@ impl Default for Policies {
             truncation: Arc::new(OnlyWholeCalls),
             names: Arc::new(NameLadder),
             loops: Arc::new(RepetitionGuard::default()),
+            deny: Arc::new(DenyRules::default()),
             approval: Arc::new(NoChannel),
             results: Arc::new(CappedResults::default()),
             arguments: Arc::new(ArgumentLadder),

@@ -38,6 +38,36 @@ impl SchemaForm {
 pub struct Catalog {
     names: Vec<String>,
     encoded: BTreeMap<Dialect, String>,
+    native: BTreeMap<Dialect, (Vec<String>, String)>,
+    form: SchemaForm,
+}
+
+/// A tool with its schema as it is advertised.
+struct Written<'a> {
+    tool: &'a ToolMetadata,
+    schema: Box<RawValue>,
+    strict: bool,
+}
+
+impl<'a> Written<'a> {
+    fn of(tool: &'a ToolMetadata, form: SchemaForm) -> Option<Self> {
+        let (schema, strict) = form.write(&tool.schema);
+        // A `Value` always serialises: its keys are strings and its numbers are finite.
+        to_raw_value(&schema).ok().map(|schema| Written { tool, schema, strict })
+    }
+
+    fn declaration(&self) -> ToolDeclaration<'_> {
+        ToolDeclaration {
+            name: &self.tool.name,
+            description: &self.tool.description,
+            schema: &self.schema,
+            strict: self.strict,
+        }
+    }
+
+    fn is_deferred(&self) -> bool {
+        self.tool.exposure == Exposure::Deferred
+    }
 }
 
 impl Catalog {
@@ -48,27 +78,30 @@ impl Catalog {
 
     /// The catalog of these tools, with their schemas written in this form.
     pub fn in_form<'a>(tools: impl Iterator<Item = &'a ToolMetadata>, form: SchemaForm) -> Self {
-        let mut shown: Vec<(&ToolMetadata, Box<RawValue>, bool)> = tools
-            .filter(|m| matches!(m.exposure, Exposure::Always | Exposure::Auto))
-            .filter_map(|m| {
-                let (schema, strict) = form.write(&m.schema);
-                // A `Value` always serialises: its keys are strings and its numbers are finite.
-                to_raw_value(&schema).ok().map(|schema| (m, schema, strict))
-            })
-            .collect();
-        shown.sort_by(|(a, ..), (b, ..)| (!a.origin.is_builtin(), &a.name).cmp(&(!b.origin.is_builtin(), &b.name)));
-        let declarations: Vec<ToolDeclaration<'_>> = shown
-            .iter()
-            .map(|(m, schema, strict)| ToolDeclaration {
-                name: &m.name,
-                description: &m.description,
-                schema,
-                strict: *strict,
-            })
-            .collect();
+        Self::with_first(tools, form, &[])
+    }
+
+    /// The same, with the tools of these names before all others, in this order.
+    pub fn with_first<'a>(tools: impl Iterator<Item = &'a ToolMetadata>, form: SchemaForm, first: &[String]) -> Self {
+        let place = |tool: &ToolMetadata| first.iter().position(|name| *name == tool.name).unwrap_or(first.len());
+        let declared = |tool: &&ToolMetadata| !matches!(tool.exposure, Exposure::Hidden | Exposure::Inner);
+        let mut written: Vec<Written<'_>> = tools.filter(declared).filter_map(|tool| Written::of(tool, form)).collect();
+        written.sort_by(|Written { tool: a, .. }, Written { tool: b, .. }| {
+            (place(a), !a.origin.is_builtin(), &a.name).cmp(&(place(b), !b.origin.is_builtin(), &b.name))
+        });
+        let name = |written: &Written<'_>| written.tool.name.clone();
+        let shown = || written.iter().filter(|written| !written.is_deferred());
+        let declarations: Vec<ToolDeclaration<'_>> = shown().map(Written::declaration).collect();
+        let all: Vec<ToolDeclaration<'_>> = written.iter().map(Written::declaration).collect();
+        let native = Dialect::ALL.iter().filter_map(|dialect| {
+            let text = dialect.encode_deferring(&all, |at| written[at].is_deferred())?;
+            Some((*dialect, (written.iter().map(name).collect(), text)))
+        });
         Catalog {
-            names: shown.iter().map(|(m, ..)| m.name.clone()).collect(),
+            names: shown().map(name).collect(),
             encoded: Dialect::ALL.iter().map(|d| (*d, d.encode_catalog(&declarations))).collect(),
+            native: if declarations.len() == all.len() { BTreeMap::new() } else { native.collect() },
+            form,
         }
     }
 
@@ -85,5 +118,26 @@ impl Catalog {
     /// The bytes of the tools array in this dialect.
     pub fn encoded(&self, dialect: Dialect) -> &str {
         self.encoded.get(&dialect).map_or("", String::as_str)
+    }
+
+    /// The names and bytes of the tools array with deferred tools declared as such; as without them where there are none
+    /// or the dialect cannot say it.
+    pub fn deferring(&self, dialect: Dialect) -> (&[String], &str) {
+        match self.native.get(&dialect) {
+            Some((names, text)) => (names, text),
+            None => (&self.names, self.encoded(dialect)),
+        }
+    }
+
+    /// The bytes of the tools array with these tools at its end, in this order.
+    pub fn appending(&self, dialect: Dialect, tools: &[&ToolMetadata]) -> String {
+        let written: Vec<Written<'_>> = tools.iter().filter_map(|tool| Written::of(tool, self.form)).collect();
+        let more: Vec<ToolDeclaration<'_>> = written.iter().map(Written::declaration).collect();
+        let (base, more) = (self.encoded(dialect), dialect.encode_catalog(&more));
+        match (base.strip_suffix(']'), more.strip_prefix('[')) {
+            (Some(base), Some(more)) => format!("{base},{more}"),
+            (None, _) => more,
+            (_, None) => base.to_owned(),
+        }
     }
 }

@@ -9,8 +9,10 @@
 //!    hash seeds never change a byte of the catalog.
 
 mod catalog;
+pub mod deferral;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod placement;
 mod sample;
 mod stub;
 
@@ -18,6 +20,7 @@ mod stub;
 mod tests;
 
 pub use catalog::{Catalog, SchemaForm};
+pub use placement::{AsDeclared, Placement};
 pub use slot_wire::names::is_legal as is_legal_name;
 pub use stub::FAIL_CLOSED_DESCRIPTION;
 
@@ -27,6 +30,7 @@ use crate::contract::{
     ToolSpec, ValidationFault,
 };
 use crate::dispatch::call::{Approved, Parsed, Validated};
+use placement::placed;
 use sample::{Sampled, sample};
 use std::{
     collections::BTreeMap,
@@ -74,6 +78,16 @@ impl Registry {
 
     /// Registers these tools; they are advertised with schemas in this form.
     pub fn in_form(tools: impl IntoIterator<Item = Arc<dyn ToolSpec>>, form: SchemaForm) -> Self {
+        Self::assemble(tools, form, &AsDeclared)
+    }
+
+    /// Registers these tools and puts each where `placement` says. Names are given out before that: a tool that is hidden
+    /// keeps its name from every other.
+    pub fn assemble(
+        tools: impl IntoIterator<Item = Arc<dyn ToolSpec>>,
+        form: SchemaForm,
+        placement: &dyn Placement,
+    ) -> Self {
         let mut good = Vec::new();
         let mut bad = Vec::new();
         for tool in tools {
@@ -108,7 +122,12 @@ impl Registry {
             metadata.insert(stub.name.clone(), Arc::new(stub));
         }
         faults.sort();
-        let catalog = Arc::new(Catalog::in_form(metadata.values().map(AsRef::as_ref), form));
+        for tool in metadata.values_mut() {
+            let exposure = placed(tool, placement);
+            Arc::make_mut(tool).exposure = exposure;
+        }
+        let shown = metadata.values().map(AsRef::as_ref);
+        let catalog = Arc::new(Catalog::with_first(shown, form, placement.first()));
         Registry { tools: working, snapshot: Arc::new(MetadataSnapshot { tools: metadata, catalog, faults }) }
     }
 

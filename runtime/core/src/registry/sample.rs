@@ -1,9 +1,10 @@
 //! Sampling: asking a tool about itself, once, with its panics contained.
 
 use super::{FaultKind, contained, is_legal_name};
-use crate::contract::{Origin, ToolMetadata, ToolSpec};
+use crate::contract::{CapabilitySet, Origin, Role, ToolMetadata, ToolSpec};
 use serde_json::Value;
 use slot_wire::schema::clean;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// What is known of a tool that cannot be registered.
 #[derive(Clone, Debug)]
@@ -55,14 +56,23 @@ fn unusable(schema: &Value) -> Option<String> {
         .then(|| "the root of its input schema is not an object type (\"type\": \"object\")".to_owned())
 }
 
+fn revision(origin: &Origin, schema: &Value, capabilities: CapabilitySet) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{origin:?}").hash(&mut hasher);
+    schema.to_string().hash(&mut hasher);
+    capabilities.hash(&mut hasher);
+    hasher.finish()
+}
+
 fn read(tool: &dyn ToolSpec, name: String, origin: Origin) -> ToolMetadata {
-    let capabilities = tool.capabilities();
+    let (capabilities, schema) = (tool.capabilities(), tool.input_schema());
     // What comes from outside keeps its state wherever it likes.
     let session_only = tool.changes_session_only() && origin.is_builtin();
     ToolMetadata {
         name,
         description: tool.description().to_owned(),
-        schema: tool.input_schema(),
+        revision: revision(&origin, &schema, capabilities),
+        schema,
         capabilities,
         requirement: capabilities.approval_requirement(),
         read_only: capabilities.is_read_only() && !session_only,
@@ -74,6 +84,7 @@ fn read(tool: &dyn ToolSpec, name: String, origin: Origin) -> ToolMetadata {
         may_start_early: tool.may_start_early(),
         interrupt: tool.interrupt_behaviour(),
         exposure: tool.exposure(),
+        role: if origin.is_builtin() { tool.role() } else { Role::Plain },
         aliases: tool.aliases().iter().map(|a| (*a).to_owned()).collect(),
         search_hint: tool.search_hint().map(str::to_owned),
         output_schema: tool.output_schema(),

@@ -5,7 +5,8 @@
 
 use super::{is_legal_name, sample::Sampled};
 use crate::contract::{
-    ApprovalRequirement, Capability, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, ToolMetadata,
+    ApprovalRequirement, Capability, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, Role,
+    ToolMetadata,
 };
 use serde_json::json;
 use std::{collections::BTreeMap, sync::Arc};
@@ -26,6 +27,7 @@ pub fn place(tool: &Sampled, taken: &BTreeMap<String, Arc<ToolMetadata>>) -> Too
         name,
         description: FAIL_CLOSED_DESCRIPTION.to_owned(),
         schema: json!({"type": "object", "properties": {}, "additionalProperties": true}),
+        revision: fnv1a(&tool.name),
         // Answering "unavailable" does nothing, so nobody is asked about it.
         capabilities: CapabilitySet::of(&[Capability::ReadOnly]),
         requirement: ApprovalRequirement::Auto,
@@ -38,6 +40,7 @@ pub fn place(tool: &Sampled, taken: &BTreeMap<String, Arc<ToolMetadata>>) -> Too
         may_start_early: false,
         interrupt: InterruptBehaviour::Cancel,
         exposure: Exposure::Always,
+        role: Role::Plain,
         aliases: Vec::new(),
         search_hint: None,
         output_schema: None,

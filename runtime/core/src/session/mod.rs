@@ -11,6 +11,7 @@
 
 mod receive;
 mod scrub;
+mod shown;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,8 @@ use crate::mode::UserTurns;
 use crate::registry::is_legal_name;
 use crate::transport::ModelClient;
 use receive::{Failure, Receiver};
+pub use shown::Activation;
+use shown::Shown;
 use slot_wire::{Conversation, Dialect, Item, RawCall, Replay, StopReason, Turn, TurnDelta};
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -51,6 +54,8 @@ pub struct SessionConfig {
     pub max_turns: u32,
     /// When a failed request is sent again.
     pub retry: RetryPolicy,
+    /// How deferred tools that were found get to the model. By default as a proxy, which every dialect can say.
+    pub activation: Activation,
 }
 
 impl SessionConfig {
@@ -63,6 +68,7 @@ impl SessionConfig {
             max_tokens: None,
             max_turns: 200,
             retry: RetryPolicy::default(),
+            activation: Activation::default(),
         }
     }
 }
@@ -165,6 +171,8 @@ pub struct Session {
     loaded: Loaded,
     /// Where calls are shown.
     blocks: Rendering,
+    /// The tools array of the last request.
+    shown: Option<Shown>,
     /// Every call id of the history.
     ids: BTreeSet<String>,
     /// The number of the next model turn.
@@ -213,6 +221,7 @@ impl Session {
             open: VecDeque::new(),
             loaded: Loaded::default(),
             blocks,
+            shown: None,
             ids: BTreeSet::new(),
             turn: 0,
             user_turns: UserTurns::default(),
@@ -255,10 +264,11 @@ impl Session {
         let paused: Arc<OnceLock<String>> = Arc::default();
         for _ in 0..self.config.max_turns {
             let snapshot = self.dispatcher.snapshot();
+            let catalog = self.show(&snapshot);
             let received = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Outcome::Cancelled,
-                received = self.receive(&snapshot, settled, loops.as_ref()) => received,
+                received = self.receive(&snapshot, &catalog, settled, loops.as_ref()) => received,
             };
             let (turn, early) = match received {
                 Ok(received) => received,
@@ -291,17 +301,35 @@ impl Session {
         Outcome::TurnLimit { limit: self.config.max_turns }
     }
 
+    /// The tools array of the next request. Where it is another than before, the log says so: the cached prefix of the
+    /// conversation ends there.
+    fn show(&mut self, snapshot: &MetadataSnapshot) -> Arc<str> {
+        let (dialect, activation) = (self.config.dialect, self.config.activation);
+        let shown = Shown::of(snapshot, dialect, activation, self.loaded.in_order(), self.shown.as_ref());
+        if let Some(change) = self.shown.as_ref().and_then(|before| shown.change(before, self.turn)) {
+            self.log.push(Lane::Session, change, Vec::new());
+            // A provider refuses a reference to what is not declared.
+            self.replay.keep_references(|name| shown.declares(name));
+        }
+        let text = Arc::clone(&shown.text);
+        self.shown = Some(shown);
+        text
+    }
+
     async fn receive(
         &self,
         snapshot: &MetadataSnapshot,
+        catalog: &str,
         after: Vec<Mark>,
         loops: &dyn LoopTurn,
     ) -> Result<(Turn, Early), Failure> {
+        // What a search finds in this turn is loaded for the next one.
+        let loaded = self.loaded.for_turn();
         let starting = Starting {
             dispatcher: &self.dispatcher,
             snapshot,
             policies: &self.policies,
-            loaded: &self.loaded,
+            loaded: &loaded,
             loops,
             invoked_by: self.invoked_by(),
         };
@@ -313,7 +341,6 @@ impl Session {
             turn: self.turn,
             starting: &starting,
         };
-        let catalog = snapshot.catalog.encoded(self.config.dialect);
         receiver.receive(&self.conversation, &self.replay, catalog, after).await
     }
 
@@ -332,7 +359,7 @@ impl Session {
             cancel: cancel.clone(),
             loops: Arc::clone(loops),
             paused: Arc::clone(paused),
-            loaded: self.loaded.clone(),
+            loaded: self.loaded.for_turn(),
             blocks: self.blocks.clone(),
             early,
         }
@@ -448,6 +475,11 @@ impl Session {
     /// Puts a result into the history and takes its call off the list of open calls.
     fn answer(&mut self, settled: Settled) {
         self.open.retain(|call| call.id() != settled.call_id());
+        if self.config.activation == Activation::Native {
+            let declared = |name: &&String| self.shown.as_ref().is_some_and(|shown| shown.declares(name));
+            let found = settled.found().iter().filter(declared).cloned().collect();
+            self.replay.refer(self.conversation.items.len(), found);
+        }
         self.conversation.items.push(Item::ToolResult {
             call_id: settled.call_id().to_owned(),
             content: settled.content().to_owned(),

@@ -327,6 +327,28 @@ fn a_policy_that_panics_has_denied() {
     assert_eq!(check(&[call(&[("x", "exec", OK)]), say("")], DenyAll, &["x failed"]).1, 0);
 }
 
+#[tokio::test(start_paused = true)]
+async fn deny_rules_that_panic_have_denied() {
+    struct Broken;
+    impl crate::deny::DenyPolicy for Broken {
+        fn hides(&self, _: &crate::contract::ToolMetadata) -> Option<String> {
+            None
+        }
+        fn judge(&self, _: &crate::contract::ToolMetadata, _: &Value) -> Result<(), crate::deny::Denial> {
+            panic!("planted")
+        }
+    }
+    let mut fixture = fixture(&[call(&[("x", "exec", OK), ("l", "look", OK)]), say("")], Unattended);
+    fixture.session.policies.deny = Arc::new(Broken);
+    fixture.session.run("go", &CancellationToken::new()).await;
+    let found = results(fixture.session.conversation());
+    assert!(
+        found.iter().all(|result| result.contains("whether this session denies it could not be told")),
+        "{found:?}"
+    );
+    assert_eq!(fixture.runs.load(Ordering::Relaxed), 0);
+}
+
 #[test]
 fn a_tool_that_panics_fails_alone() {
     let calls = call(&[("p", "look", r#"{"do":"panic"}"#), ("l", "look", OK)]);

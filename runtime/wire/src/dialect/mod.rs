@@ -179,6 +179,17 @@ impl Dialect {
         }
     }
 
+    /// Whether a request can declare tools that the model sees only once a result refers to them.
+    pub fn defers_natively(self) -> bool {
+        self == Dialect::Anthropic
+    }
+
+    /// The tools array with the tools at the positions that `deferred` tells marked as such, where the dialect can say
+    /// that; else `None`.
+    pub fn encode_deferring(self, tools: &[ToolDeclaration<'_>], deferred: impl Fn(usize) -> bool) -> Option<String> {
+        self.defers_natively().then(|| anthropic::encode_deferring(tools, deferred))
+    }
+
     /// The body of a streaming request, without opaque blocks.
     pub fn encode_request(self, conversation: &Conversation, options: &RequestOptions<'_>) -> Vec<u8> {
         self.encode_replaying(conversation, &Replay::default(), options)

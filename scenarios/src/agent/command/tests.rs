@@ -26,6 +26,8 @@ fn shell(script: &str) -> CommandAgent {
     CommandAgent::new(adapter, program, String::new())
 }
 
+static PLAIN: std::sync::LazyLock<WorldSpec> = std::sync::LazyLock::new(WorldSpec::default);
+
 static NOBODY: BTreeMap<String, crate::agent::Answer> = BTreeMap::new();
 
 fn job<'a>(world: &'a World, mock: &'a MockLlm, mode: Mode, limit: Duration) -> Job<'a> {
@@ -38,6 +40,7 @@ fn job<'a>(world: &'a World, mock: &'a MockLlm, mode: Mode, limit: Duration) -> 
         env: &NOTHING,
         tools: &[],
         hooks: &[],
+        spec: &PLAIN,
         world,
         mock,
         dialect: "chat",

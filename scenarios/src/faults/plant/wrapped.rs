@@ -4,8 +4,8 @@
 use serde_json::Value;
 use slot_runtime::approval::Assessment;
 use slot_runtime::contract::{
-    ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, RunContext,
-    Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
+    ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, Role,
+    RunContext, Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
 };
 use std::sync::Arc;
 
@@ -29,6 +29,10 @@ pub(super) trait Flaws: Send + Sync {
 
     fn validate_input(&self, inner: &dyn ToolSpec, input: &Value) -> Result<(), ValidationFault> {
         inner.validate_input(input)
+    }
+
+    fn role(&self, inner: &dyn ToolSpec) -> Role {
+        inner.role()
     }
 
     fn run<'a>(
@@ -106,6 +110,9 @@ impl<F: Flaws> ToolSpec for Wrapped<F> {
     }
     fn exposure(&self) -> Exposure {
         self.inner.exposure()
+    }
+    fn role(&self) -> Role {
+        self.flaws.role(self.inner.as_ref())
     }
     fn aliases(&self) -> &[&str] {
         self.inner.aliases()

@@ -100,6 +100,7 @@ fn variant(error: &BoundaryError) -> &'static str {
         BoundaryError::NotAFile { .. } => "not a file",
         BoundaryError::NotADirectory { .. } => "not a folder",
         BoundaryError::Protected { .. } => "protected",
+        BoundaryError::DeniedByRule { .. } => "denied by rule",
         BoundaryError::Exists { .. } => "exists",
         BoundaryError::Loop { .. } => "loop",
         BoundaryError::Invalid { .. } => "invalid",

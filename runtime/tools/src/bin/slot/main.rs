@@ -17,14 +17,18 @@ use signals::Signals;
 use slot_runtime::approval::grants::Remembering;
 use slot_runtime::approval::{ApprovalPolicy, AskPerson, DenyAll, NoChannel, PassSuggested, Unattended};
 use slot_runtime::boundary::{BoundaryError, Workspace};
+use slot_runtime::contract::ToolDispatcher;
+use slot_runtime::deny::{DenyPolicy, DenyRules, Guarded, LiveRules, Roots};
 use slot_runtime::dispatch::Policies;
 use slot_runtime::dispatch::render::Screen;
 use slot_runtime::event::EventLog;
 use slot_runtime::mode::{PlanMode, UserTurns};
-use slot_runtime::registry::{Registry, SchemaForm};
+use slot_runtime::registry::SchemaForm;
 use slot_runtime::transport::{Endpoint, HttpLimits, ModelClient, TcpConnector};
 use slot_runtime::{Outcome, Session, SessionConfig};
+use slot_tools::pool::{LivePool, Mode, PoolSettings};
 use slot_tools::session::{Person, SessionHost};
+use slot_tools::tool_search::Shelf;
 use slot_wire::Dialect;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -85,6 +89,14 @@ struct Exec {
     /// The most model turns.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     max_turns: u32,
+    /// Denies what this rule says, whoever would approve it: a tool (`Bash`, `write_file`, `mcp__SERVER`), or some of its
+    /// calls (`Bash(git push:*)`, `Read(secrets/**)`). May be given several times. A rule that cannot be read ends the
+    /// program before anything is sent.
+    #[arg(long, value_name = "RULE")]
+    deny: Vec<String>,
+    /// Which tools there are: all, the few of every task, those that only look, or simple steps through one tool alone.
+    #[arg(long, value_enum, default_value_t = ModeArg::Standard)]
+    mode: ModeArg,
     /// Advertises tools in the strict form that some providers require, where their schemas can be said in it.
     #[arg(long)]
     strict_schemas: bool,
@@ -103,6 +115,18 @@ enum DialectArg {
     Anthropic,
     /// OpenAI Responses.
     Responses,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ModeArg {
+    /// Every tool.
+    Standard,
+    /// Reading, editing, and commands.
+    Simple,
+    /// Nothing that changes anything.
+    Plan,
+    /// Simple steps through `parallel`.
+    Wrapper,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -163,7 +187,6 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
         max_turns: exec.max_turns,
         ..SessionConfig::new(&exec.model, dialect)
     };
-    let form = if exec.strict_schemas { SchemaForm::Strict } else { SchemaForm::Cleaned };
     let (mode, turns) = (PlanMode::default(), UserTurns::default());
     let host = SessionHost {
         person: asks(exec).then(|| Arc::new(Terminal { keeps: exec.grants.is_some() }) as Arc<dyn Person>),
@@ -172,13 +195,14 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
         turns: Some(turns.clone()),
         ..SessionHost::default()
     };
-    let tools = slot_tools::builtins_for(Arc::new(workspace), std::env::vars_os().collect(), Vec::new(), &host);
+    let (pool, rules) = tools(exec, workspace, &host)?;
     let session = Session::new(
         config,
         client,
-        Arc::new(Registry::in_form(tools, form)),
+        Arc::new(pool),
         Policies {
             approval: remembering(exec)?,
+            deny: rules,
             mode: Arc::new(mode),
             screen: Some(Arc::clone(&printer) as Arc<dyn Screen>),
             ..Policies::default()
@@ -187,6 +211,34 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
         Arc::clone(&printer) as Arc<dyn slot_runtime::session::TurnObserver>,
     );
     Ok((session.counting(turns), printer))
+}
+
+/// The tools, under the rules and in the mode that were asked for.
+fn tools(exec: &Exec, workspace: Workspace, host: &SessionHost) -> Result<(LivePool, Arc<LiveRules>), String> {
+    // Where links in its own path lead does not matter to rules; where files lie does.
+    let root = std::fs::canonicalize(&exec.workspace).map_err(|error| format!("cannot use the workspace: {error}"))?;
+    let roots = Roots { workspace: Some(root), home: std::env::home_dir() };
+    let rules = DenyRules::parse(&exec.deny, roots).map_err(|error| error.to_string())?;
+    let rules = Arc::new(LiveRules::new(rules));
+    let files = Arc::new(Guarded::new(Arc::new(workspace), Arc::clone(&rules)));
+    let mode = match exec.mode {
+        ModeArg::Standard => Mode::Standard,
+        ModeArg::Simple => Mode::Simple,
+        ModeArg::Plan => Mode::Plan,
+        ModeArg::Wrapper => Mode::Wrapper,
+    };
+    let form = if exec.strict_schemas { SchemaForm::Strict } else { SchemaForm::Cleaned };
+    let deny = Arc::clone(&rules) as Arc<dyn DenyPolicy>;
+    let pool = LivePool::new(
+        slot_tools::builtins_for(files, std::env::vars_os().collect(), Vec::new(), host),
+        PoolSettings { mode, deny, form, ..PoolSettings::default() },
+        Shelf::default(),
+    );
+    let snapshot = pool.snapshot();
+    for rule in rules.current().idle(snapshot.tools.values().map(AsRef::as_ref)) {
+        print::err(&format!("slot: the deny rule `{rule}` names no tool of this session; check its spelling"));
+    }
+    Ok((pool, rules))
 }
 
 /// Why a folder cannot be the workspace, for the person who named it: the boundary's own words are for a model.

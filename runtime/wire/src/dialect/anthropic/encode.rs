@@ -24,6 +24,11 @@ const MARKED_MESSAGES: usize = 2;
 /// The tools array of a Messages request, in the given order; an empty string where there are no tools. Each schema is
 /// embedded as it stands.
 pub fn encode_catalog(tools: &[ToolDeclaration<'_>]) -> String {
+    encode_deferring(tools, |_| false)
+}
+
+/// The same, with a mark on the tools that the model is to see only once a result refers to them.
+pub fn encode_deferring(tools: &[ToolDeclaration<'_>], deferred: impl Fn(usize) -> bool) -> String {
     if tools.is_empty() {
         return String::new();
     }
@@ -35,7 +40,8 @@ pub fn encode_catalog(tools: &[ToolDeclaration<'_>]) -> String {
         write_string(&mut out, tool.description);
         out.extend_from_slice(br#","input_schema":"#);
         out.extend_from_slice(tool.schema.get().as_bytes());
-        out.extend_from_slice(if tool.strict { br#","strict":true}"# } else { b"}" });
+        out.extend_from_slice(if tool.strict { br#","strict":true"# } else { b"" });
+        out.extend_from_slice(if deferred(at) { br#","defer_loading":true}"# } else { b"}" });
     }
     out.push(b']');
     // Every part came from a string and the pieces between them are ASCII.
@@ -83,7 +89,10 @@ impl Messages {
                 self.block("user", br#"{"type":"tool_result","tool_use_id":"#);
                 write_string(&mut self.out, call_id);
                 self.out.extend_from_slice(br#","content":"#);
-                write_string(&mut self.out, content);
+                match replay.references(at) {
+                    [] => write_string(&mut self.out, content),
+                    tools => self.references(tools),
+                }
                 self.out.extend_from_slice(if *is_error { br#","is_error":true}"# } else { b"}" });
             }
             Item::Assistant { text, calls } => {
@@ -96,6 +105,17 @@ impl Messages {
                 }
             }
         }
+    }
+
+    /// References to deferred tools, which stand in a result by themselves: the provider puts their declarations there.
+    fn references(&mut self, tools: &[String]) {
+        for (n, tool) in tools.iter().enumerate() {
+            self.out.extend_from_slice(if n == 0 { b"[" } else { b"," });
+            self.out.extend_from_slice(br#"{"type":"tool_reference","tool_name":"#);
+            write_string(&mut self.out, tool);
+            self.out.push(b'}');
+        }
+        self.out.push(b']');
     }
 
     /// A text block. The dialect refuses blocks of nothing but white space.

@@ -378,6 +378,28 @@ mod requests {
     }
 
     #[test]
+    fn deferred_tools_are_declared_as_such_and_results_refer_to_them() {
+        let schema = RawValue::from_string("{}".to_owned()).unwrap();
+        let tool = |name| ToolDeclaration { name, description: "d", schema: &schema, strict: false };
+        assert_eq!(
+            encode_deferring(&[tool("x"), tool("y")], |at| at == 1),
+            r#"[{"name":"x","description":"d","input_schema":{}},{"name":"y","description":"d","input_schema":{},"defer_loading":true}]"#
+        );
+        let mut replay = Replay::default();
+        replay.refer(2, vec!["y".to_owned(), "z".to_owned()]);
+        let sent = |replay: &Replay| {
+            let body: Value = serde_json::from_slice(&encode_request(&conversation(), replay, &options(""))).unwrap();
+            body["messages"][2]["content"][0]["content"].clone()
+        };
+        let reference = |name: &str| json!({"type": "tool_reference", "tool_name": name});
+        assert_eq!(sent(&replay), json!([reference("y"), reference("z")]));
+        replay.keep_references(|name| name == "z");
+        assert_eq!(sent(&replay), json!([reference("z")]));
+        replay.keep_references(|_| false);
+        assert_eq!((sent(&replay), replay), (json!("A"), Replay::default()));
+    }
+
+    #[test]
     fn blocks_go_back_where_they_stood() {
         let block = |dialect, after_text, after_calls, json: &str| OpaqueBlock {
             dialect,

@@ -1,0 +1,134 @@
+//! The library: the deferred tools of one moment, with the indexes over them and over the sources they come from.
+//!
+//! Hidden tools are not in it, so that nothing that is denied, withheld or out of scope can be found.
+
+use super::index::Index;
+use crate::pool::source;
+use slot_runtime::contract::{Exposure, MetadataSnapshot, ToolMetadata};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// From so many tools on, a search goes to the sources first.
+const ROUTED: usize = 200;
+/// To how many of them.
+const ROUTES: usize = 4;
+
+/// Where the tools of the moment are laid for whoever finds tools. Clones share it.
+#[derive(Clone, Default)]
+pub struct Shelf(Arc<Mutex<Laid>>);
+
+#[derive(Default)]
+struct Laid {
+    snapshot: Option<Arc<MetadataSnapshot>>,
+    /// Made when it is first asked for.
+    library: Option<Arc<Library>>,
+}
+
+impl Shelf {
+    /// Puts the tools of this moment in the place of those before.
+    pub fn put(&self, snapshot: Arc<MetadataSnapshot>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Laid { snapshot: Some(snapshot), library: None };
+    }
+
+    /// The library of what was put here last.
+    pub fn library(&self) -> Arc<Library> {
+        let mut laid = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Laid { snapshot, library } = &mut *laid;
+        let made = || Arc::new(snapshot.as_deref().map(Library::of).unwrap_or_default());
+        Arc::clone(library.get_or_insert_with(made))
+    }
+}
+
+/// The deferred tools of one moment.
+#[derive(Default)]
+pub struct Library {
+    tools: BTreeMap<String, Arc<ToolMetadata>>,
+    offered: BTreeSet<String>,
+    by_words: Index,
+    sources: Index,
+}
+
+/// Where the words of a tool count how much.
+const NAME: u64 = 4;
+const HINT: u64 = 2;
+const TEXT: u64 = 1;
+
+impl Library {
+    /// The library of these tools.
+    pub fn of(snapshot: &MetadataSnapshot) -> Library {
+        let is_deferred = |tool: &&Arc<ToolMetadata>| tool.exposure == Exposure::Deferred;
+        let tools: BTreeMap<_, _> =
+            snapshot.tools.values().filter(is_deferred).map(|tool| (tool.name.clone(), Arc::clone(tool))).collect();
+        let (mut by_words, mut of_sources) = (Index::default(), BTreeMap::<&str, Vec<&str>>::new());
+        for tool in tools.values() {
+            let fields = tool.schema.get("properties").and_then(|fields| fields.as_object());
+            let fields = fields.into_iter().flatten().map(|(name, _)| (name.as_str(), TEXT));
+            let own = [
+                (tool.name.as_str(), NAME),
+                (tool.description.as_str(), TEXT),
+                (tool.search_hint.as_deref().unwrap_or_default(), HINT),
+                (source_of(tool), TEXT),
+            ];
+            by_words.add(&tool.name, own.into_iter().chain(fields));
+            of_sources.entry(source_of(tool)).or_default().extend([tool.name.as_str(), tool.description.as_str()]);
+        }
+        let mut sources = Index::default();
+        for (source, texts) in of_sources {
+            sources.add(source, std::iter::once((source, NAME)).chain(texts.into_iter().map(|text| (text, TEXT))));
+        }
+        let offered = snapshot.catalog.names().iter().cloned().collect();
+        Library { tools, offered, by_words, sources }
+    }
+
+    /// How many tools can be found.
+    pub fn count(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// The tool of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<ToolMetadata>> {
+        self.tools.get(name)
+    }
+
+    /// Whether the tool is in the list of every request, so that it need not be found.
+    pub fn offers(&self, name: &str) -> bool {
+        self.offered.contains(name)
+    }
+
+    /// The tools from this source, or all of them, by name.
+    pub fn from<'a, 'b>(
+        &'a self,
+        source: Option<&'b str>,
+    ) -> impl Iterator<Item = &'a Arc<ToolMetadata>> + use<'a, 'b> {
+        self.tools.values().filter(move |tool| source.is_none_or(|source| source_of(tool) == source))
+    }
+
+    /// How many tools each source has.
+    pub fn sources(&self) -> BTreeMap<&str, usize> {
+        let mut sources = BTreeMap::new();
+        self.tools.values().for_each(|tool| *sources.entry(source_of(tool)).or_default() += 1);
+        sources
+    }
+
+    /// The tools that the words describe, best first. Of very many tools, those of the sources that the words describe
+    /// best, and of the source of the best tool.
+    pub fn described(&self, query: &str, source: Option<&str>) -> Vec<&Arc<ToolMetadata>> {
+        let within = |name: &str| {
+            let from = self.tools.get(name).map(|tool| source_of(tool));
+            source.is_none_or(|source| from == Some(source))
+        };
+        let mut found = self.by_words.search(query, within);
+        if source.is_none() && self.tools.len() >= ROUTED {
+            let best = found.first().and_then(|(name, _)| self.tools.get(*name)).map(|tool| source_of(tool));
+            let routes: BTreeSet<&str> =
+                self.sources.search(query, |_| true).into_iter().take(ROUTES).map(|(s, _)| s).chain(best).collect();
+            found.retain(|(name, _)| self.tools.get(*name).is_some_and(|tool| routes.contains(source_of(tool))));
+        }
+        found.into_iter().filter_map(|(name, _)| self.tools.get(name)).collect()
+    }
+}
+
+/// Where a tool comes from, in a word.
+pub fn source_of(tool: &ToolMetadata) -> &str {
+    source(tool).unwrap_or("built-in")
+}
