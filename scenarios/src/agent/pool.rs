@@ -51,7 +51,8 @@ impl Tools {
         let planted = job.env.iter().map(|(name, value)| (name.into(), value.into()));
         let inherited: Vec<_> = std::env::vars_os().chain(planted).collect();
         let form = if job.strict_schemas { SchemaForm::Strict } else { SchemaForm::Cleaned };
-        let settings = plant.pool(PoolSettings { form, ..settings(job.spec, Arc::clone(&rules) as Arc<dyn DenyPolicy>) });
+        let settings =
+            plant.pool(PoolSettings { form, ..settings(job.spec, Arc::clone(&rules) as Arc<dyn DenyPolicy>) });
         let shelf = Shelf::default();
         let mut tools: Vec<Arc<dyn ToolSpec>> = slot_tools::builtins_for(files, inherited, variables(job.world), host);
         tools.extend(finders(&shelf, &settings));

@@ -321,8 +321,12 @@ fn could_go_on(out: &str) -> bool {
     starts.map(|(at, _)| &out[at..]).any(|tail| {
         ROWS.iter().any(|row| {
             let endings: &[&str] = if let Ends::At(endings) = row.ends { endings } else { &[] };
-            let begun =
-                |pattern: &str| walk(pattern, tail).is_some_and(|(more, rest)| rest.is_empty() && !more.is_empty());
+            // Behind the head of a tag anything may follow; the star that says so is no sign of the text.
+            let begun = |pattern: &str| {
+                let head = pattern.strip_suffix("*>");
+                walk(head.unwrap_or(pattern), tail)
+                    .is_some_and(|(more, rest)| rest.is_empty() && (head.is_some() || !more.is_empty()))
+            };
             let json = || match row.ends {
                 Ends::Json { bare: false } => eat(row.open, tail).is_some_and(|rest| {
                     let rest = before_json(rest, false);
