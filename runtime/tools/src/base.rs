@@ -118,6 +118,8 @@ const WRITES: &[Capability] = &[WritesFiles];
 const RUNS: &[Capability] = &[ExecutesCode];
 const FETCHES: &[Capability] = &[ReadOnly, Network];
 const ASKS: &[Capability] = &[RequiresApproval];
+const LEAVES: &[Capability] = &[ReadOnly, RequiresApproval];
+const REVERTS: &[Capability] = &[WritesFiles, RequiresApproval];
 
 const BASE: &[BaseTool] = &[
     tool("read_file", Files, READS, Always).simple().primitive(),
@@ -131,11 +133,11 @@ const BASE: &[BaseTool] = &[
     tool("grep_files", Files, READS, Always).primitive().not_built(),
     tool("project_map", Files, READS, Auto).primitive().not_built(),
     tool("symbols", Files, READS, Auto).primitive().not_built(),
-    tool("git_status", VersionControl, READS, Auto).primitive().not_built(),
-    tool("git_diff", VersionControl, READS, Auto).primitive().not_built(),
-    tool("git_log", VersionControl, READS, Auto).primitive().not_built(),
-    tool("git_show", VersionControl, READS, Auto).primitive().not_built(),
-    tool("git_blame", VersionControl, READS, Auto).primitive().not_built(),
+    tool("git_status", VersionControl, READS, Auto).primitive().gate(Gate::Repository),
+    tool("git_diff", VersionControl, READS, Auto).primitive().gate(Gate::Repository),
+    tool("git_log", VersionControl, READS, Auto).primitive().gate(Gate::Repository),
+    tool("git_show", VersionControl, READS, Auto).primitive().gate(Gate::Repository),
+    tool("git_blame", VersionControl, READS, Auto).primitive().gate(Gate::Repository),
     tool("exec_shell", Shell, RUNS, Always).simple().primitive(),
     tool("exec_shell_wait", Shell, READS, Auto).not_built(),
     tool("exec_shell_interact", Shell, RUNS, Auto).not_built(),
@@ -164,22 +166,22 @@ const BASE: &[BaseTool] = &[
     tool("send_message", Agents, ASKS, Deferred).coordinator().not_built(),
     tool("task_stop", Agents, ASKS, Deferred).coordinator().not_built(),
     tool("parallel", Composite, READS, Always),
-    tool("update_plan", Session, WRITES, Auto).coordinator().plan().not_built(),
-    tool("checklist_write", Session, WRITES, Auto).coordinator().plan().not_built(),
-    tool("todo_write", Session, WRITES, Auto).coordinator().plan().not_built(),
-    tool("note", Session, WRITES, Auto).coordinator().plan().not_built(),
-    tool("remember", Session, WRITES, Auto).not_built(),
-    tool("recall", Session, READS, Auto).coordinator().not_built(),
-    tool("request_user_input", Session, READS, Always).coordinator().plan().not_built(),
-    tool("notify", Session, READS, Auto).coordinator().not_built(),
-    tool("load_skill", Session, READS, Always).coordinator().not_built(),
-    tool("enter_plan_mode", Session, ASKS, Auto).not_built(),
-    tool("exit_plan_mode", Session, ASKS, Auto).plan().not_built(),
+    tool("update_plan", Session, READS, Auto).coordinator().plan(),
+    tool("checklist_write", Session, READS, Auto).coordinator().plan(),
+    tool("todo_write", Session, READS, Auto).coordinator().plan(),
+    tool("note", Session, READS, Auto).coordinator().plan(),
+    tool("remember", Session, WRITES, Auto),
+    tool("recall", Session, READS, Auto).coordinator(),
+    tool("request_user_input", Session, READS, Always).coordinator().plan(),
+    tool("notify", Session, READS, Auto).coordinator(),
+    tool("load_skill", Session, READS, Always).coordinator(),
+    tool("enter_plan_mode", Session, READS, Auto),
+    tool("exit_plan_mode", Session, LEAVES, Auto).plan(),
     tool("enter_worktree", Session, RUNS, Deferred).not_built(),
     tool("exit_worktree", Session, RUNS, Deferred).not_built(),
-    tool("revert_turn", Session, WRITES, Auto).not_built(),
+    tool("revert_turn", Session, REVERTS, Auto),
     tool("diagnostics", Session, READS, Auto).not_built(),
-    tool("validate_data", Session, READS, Auto).not_built(),
+    tool("validate_data", Session, READS, Auto),
 ];
 
 /// Every tool that this runtime has a place for.

@@ -48,10 +48,24 @@ fn mcp(name: &'static str) -> Arc<dyn ToolSpec> {
     made(name, OriginKind::Mcp { server: "x".into() }, Capability::ReadOnly)
 }
 
-fn builtins() -> (tempfile::TempDir, Vec<Arc<dyn ToolSpec>>) {
+/// Every tool that can be made.
+fn everything() -> (tempfile::TempDir, Vec<Arc<dyn ToolSpec>>) {
     let folder = tempfile::tempdir().expect("a folder");
     let workspace = slot_runtime::boundary::Workspace::open(folder.path()).expect("it exists");
-    let tools = crate::builtins_with(Arc::new(workspace), Vec::new(), Vec::new());
+    let host = crate::session::SessionHost {
+        memory: Some(folder.path().join("memory")),
+        mode: Some(slot_runtime::mode::PlanMode::default()),
+        turns: Some(slot_runtime::mode::UserTurns::default()),
+        ..crate::session::SessionHost::default()
+    };
+    let tools = crate::builtins_for(Arc::new(workspace), Vec::new(), Vec::new(), &host);
+    (folder, tools)
+}
+
+/// Those of them that work on files and commands.
+fn builtins() -> (tempfile::TempDir, Vec<Arc<dyn ToolSpec>>) {
+    let (folder, mut tools) = everything();
+    tools.retain(|tool| EDITS.contains(&tool.name()));
     (folder, tools)
 }
 
@@ -79,7 +93,7 @@ const EDITS: [&str; 7] = ["apply_patch", "edit_file", "exec_shell", "list_dir", 
 
 #[test]
 fn the_list_and_the_tools_are_the_same() {
-    let (_folder, tools) = builtins();
+    let (_folder, tools) = everything();
     let pool = live(tools, discovering());
     let snapshot = pool.snapshot();
     let open: Vec<&str> = base().iter().filter(|tool| tool.gate != Gate::NotBuilt).map(|tool| tool.name).collect();
@@ -89,7 +103,7 @@ fn the_list_and_the_tools_are_the_same() {
         assert_eq!(tool.capabilities, CapabilitySet::of(entry.capabilities), "{name}");
     }
     assert_eq!(snapshot.tools.len(), open.len());
-    let (_folder, tools) = builtins();
+    let (_folder, tools) = everything();
     for tool in tools {
         let entry = entry(tool.name()).unwrap_or_else(|| panic!("{} is made and not in the list", tool.name()));
         assert_ne!(entry.gate, Gate::NotBuilt, "{} is made and said not to be built", tool.name());
