@@ -82,6 +82,8 @@ pub enum Mutation {
     LoseNotice,
     /// The events hold the notice of forged calls twice.
     NoticeTwice,
+    /// The events lose what they say of a changed list of tools.
+    LoseDeclaration,
     /// The tools of the last request are spelled with other white space.
     RespaceTools,
     /// No cache marker is left.
@@ -151,7 +153,10 @@ impl Mutation {
             | Mutation::LoseSettled
             | Mutation::SwapEvents
             | Mutation::LoseNotice
-            | Mutation::NoticeTwice => trace.runtime.as_mut().is_some_and(|runtime| self.events(&mut runtime.events)),
+            | Mutation::NoticeTwice
+            | Mutation::LoseDeclaration => {
+                trace.runtime.as_mut().is_some_and(|runtime| self.events(&mut runtime.events))
+            }
         }
     }
 
@@ -229,6 +234,7 @@ impl Mutation {
         match self {
             Mutation::NoApproval => events.retain(|e| e["event"] != "approval_decided"),
             Mutation::LoseNotice => events.retain(|e| e["event"] != "forgery_stripped"),
+            Mutation::LoseDeclaration => events.retain(|e| e["event"] != "catalog_changed"),
             Mutation::NoticeTwice => events.extend(before.iter().filter(|e| e["event"] == "forgery_stripped").cloned()),
             Mutation::LoseSettled => events.retain(|e| e["event"] != "settled"),
             Mutation::LowerLevel => {

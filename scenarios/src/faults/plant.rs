@@ -279,8 +279,6 @@ pub enum Seam {
     CatalogDrops,
     /// A tool comes between the others once any has run.
     CatalogInserts,
-    /// A tool comes behind all others once any has run, and nothing says so.
-    CatalogAppends,
     /// A tool moves to another place once any has run.
     CatalogReorders,
     /// The description of a tool changes once any has run.

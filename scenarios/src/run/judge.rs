@@ -135,14 +135,18 @@ pub fn judge_trace(rules: &RuleBook, case: &Case, seen: &Seen, other: Option<&Tr
         id: case.id.clone(),
         title: case.title.clone(),
         checks: case.checks.iter().map(said).collect(),
-        watched: watched(rules, seen),
+        watched: watched(rules, case, seen),
         repro: None,
         seconds: 0.0,
     }
 }
 
+/// The oracle of repeated prefixes, and the rule about the tools in them.
+const KEEPS_PREFIX: &str = "O56";
+const KEEPS_TOOLS: &str = "CACHE-01";
+
 /// What oracles find that watch every case: only what is wrong.
-fn watched(rules: &RuleBook, seen: &Seen) -> Vec<CheckResult> {
+fn watched(rules: &RuleBook, case: &Case, seen: &Seen) -> Vec<CheckResult> {
     let mut found = Vec::new();
     // An agent that was not started broke no rule.
     if matches!(seen.trace.wire.end, AgentEnd::NotRun | AgentEnd::NotStarted { .. }) {
@@ -152,6 +156,10 @@ fn watched(rules: &RuleBook, seen: &Seen) -> Vec<CheckResult> {
         let rule = &booked.rule;
         for oracle in rule.oracles.iter().filter_map(|id| slot_oracles::oracles::by_id(id)) {
             for finding in check::watch(oracle, &rule.id, seen).unwrap_or_default() {
+                // Whoever changes the tools has broken the prefix, and no runtime could have kept it.
+                if case.world.takes_tools_away() && oracle.id == KEEPS_PREFIX && rule.id == KEEPS_TOOLS {
+                    continue;
+                }
                 found.push(CheckResult {
                     name: oracle.id.to_owned(),
                     rule: rule.id.clone(),

@@ -134,6 +134,11 @@ impl WorldSpec {
 }
 
 impl WorldSpec {
+    /// Whether a tool goes, or another takes its place, while the session runs.
+    pub fn takes_tools_away(&self) -> bool {
+        self.changes.iter().any(|change| change.remove.is_some() || change.tool.is_some() || change.deny.is_some())
+    }
+
     /// Whether it says which tools there are beyond registering some.
     pub fn sets_pool(&self) -> bool {
         !self.deny.is_empty() || self.pool.is_some() || !self.changes.is_empty()

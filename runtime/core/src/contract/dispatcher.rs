@@ -99,10 +99,9 @@ pub trait ToolDispatcher: Send + Sync {
     /// Who must be asked for this call.
     fn requirement(&self, call: &Validated) -> ApprovalRequirement;
 
-    /// What the tool knows of this input, for whoever is asked about it.
-    fn assess(&self, _call: &Validated) -> Option<Assessment> {
-        None
-    }
+    /// What the tool knows of this input, for whoever is asked about it. There is no answer by default: a dispatcher that
+    /// stands before another and forgot to hand this on would blind every rule about commands.
+    fn assess(&self, call: &Validated) -> Option<Assessment>;
 
     /// Runs an approved call.
     fn run<'a>(&'a self, call: &'a Approved, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;

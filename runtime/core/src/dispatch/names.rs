@@ -21,9 +21,9 @@ impl NameResolver for NameLadder {
     fn resolve(&self, requested: &str, snapshot: &MetadataSnapshot) -> Result<Resolution, Refusal> {
         // What the ladder's first rung finds, without a look at every tool: a tool's own name outranks every alias.
         if let Some(tool) = snapshot.tools.get(requested) {
-            return match tool.exposure {
-                Exposure::Hidden => Err(Refusal::new(Stage::Name, withheld(requested, snapshot))),
-                _ => Ok(Resolution { tool: tool.name.clone(), how: NameMatch::Exact }),
+            return match is_withheld(tool) {
+                true => Err(Refusal::new(Stage::Name, withheld(requested, snapshot))),
+                false => Ok(Resolution { tool: tool.name.clone(), how: NameMatch::Exact }),
             };
         }
         // Hidden tools take part, so that a name that means one does not slide on to its neighbour.
@@ -39,11 +39,16 @@ impl NameResolver for NameLadder {
     }
 }
 
+/// Whether the tool is there for nobody who calls it by name: not at all, or only within another.
+fn is_withheld(tool: &ToolMetadata) -> bool {
+    matches!(tool.exposure, Exposure::Hidden | Exposure::Inner)
+}
+
 fn candidate(tool: &ToolMetadata) -> Candidate<'_> {
     Candidate {
         name: &tool.name,
         aliases: &tool.aliases,
-        is_withheld: matches!(tool.exposure, Exposure::Hidden | Exposure::Inner),
+        is_withheld: is_withheld(tool),
         // Not a stub that always answers unavailable. A deferred tool is: calling it is how its schema is had.
         is_suggested: tool.fail_closed.is_none(),
     }

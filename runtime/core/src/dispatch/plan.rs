@@ -70,6 +70,14 @@ impl Loaded {
         Loaded { all: Arc::clone(&self.all), turn: Arc::new(self.in_order().into_iter().collect()) }
     }
 
+    /// The same, as a turn sees it that is asked for now, and for itself: what is loaded in it is loaded nowhere else. For
+    /// planning that may come to nothing.
+    #[must_use]
+    pub fn apart(&self) -> Loaded {
+        let all = self.in_order();
+        Loaded { turn: Arc::new(all.iter().cloned().collect()), all: Arc::new(Mutex::new(all)) }
+    }
+
     /// The names, in the order in which they were loaded.
     pub fn in_order(&self) -> Vec<String> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).clone()

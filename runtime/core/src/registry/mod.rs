@@ -137,8 +137,9 @@ impl Registry {
     }
 }
 
-fn content_of(m: &ToolMetadata) -> (String, String) {
-    (m.description.clone(), m.schema.to_string())
+/// All that a tool says of itself, in one form: what is left out here would let the order of registration decide.
+fn content_of(m: &ToolMetadata) -> String {
+    format!("{m:?}")
 }
 
 fn duplicate(name: &str, taken: &BTreeMap<String, Arc<ToolMetadata>>) -> RegistryFault {

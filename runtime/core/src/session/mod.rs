@@ -323,8 +323,7 @@ impl Session {
         after: Vec<Mark>,
         loops: &dyn LoopTurn,
     ) -> Result<(Turn, Early), Failure> {
-        // What a search finds in this turn is loaded for the next one.
-        let loaded = self.loaded.for_turn();
+        let loaded = self.loaded.apart();
         let starting = Starting {
             dispatcher: &self.dispatcher,
             snapshot,

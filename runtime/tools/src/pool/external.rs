@@ -61,6 +61,9 @@ impl ToolSpec for External {
             exposure => exposure,
         }
     }
+    fn may_start_early(&self) -> bool {
+        self.0.may_start_early()
+    }
     fn aliases(&self) -> &[&str] {
         self.0.aliases()
     }

@@ -6,6 +6,7 @@
 use super::{Placing, PoolSettings, Reason, offered, together, view};
 use crate::call_tool::CallTool;
 use crate::tool_search::{Shelf, ToolSearch};
+use slot_runtime::approval::Assessment;
 use slot_runtime::contract::{
     ApprovalRequirement, BoxFuture, Exposure, MetadataSnapshot, RunContext, ToolDispatcher, ToolError, ToolMetadata,
     ToolOutput, ToolSpec, ValidationFault,
@@ -128,6 +129,10 @@ impl ToolDispatcher for LivePool {
 
     fn requirement(&self, call: &Validated) -> ApprovalRequirement {
         same(self.registry(), call.tool()).map_or(ApprovalRequirement::Required, |registry| registry.requirement(call))
+    }
+
+    fn assess(&self, call: &Validated) -> Option<Assessment> {
+        same(self.registry(), call.tool())?.assess(call)
     }
 
     fn run<'a>(&'a self, call: &'a Approved, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

@@ -3,6 +3,7 @@
 use super::Seam;
 use super::wrapped::{Flaws, Wrapped};
 use serde_json::Value;
+use slot_runtime::approval::Assessment;
 use slot_runtime::contract::{
     ApprovalRequirement, BoxFuture, MetadataSnapshot, Origin, RunContext, ToolDispatcher, ToolError, ToolMetadata,
     ToolOutput, ToolSpec, ValidationFault,
@@ -22,14 +23,7 @@ pub(super) struct Shifting {
 
 impl Shifting {
     pub(super) fn shifts(seam: Seam) -> bool {
-        matches!(
-            seam,
-            Seam::CatalogDrops
-                | Seam::CatalogInserts
-                | Seam::CatalogAppends
-                | Seam::CatalogReorders
-                | Seam::CatalogRedescribes
-        )
+        matches!(seam, Seam::CatalogDrops | Seam::CatalogInserts | Seam::CatalogReorders | Seam::CatalogRedescribes)
     }
 
     pub(super) fn new(seam: Seam, inner: Arc<dyn ToolDispatcher>) -> Self {
@@ -49,7 +43,6 @@ impl Shifting {
         let (before, after) = match seam {
             Seam::CatalogDrops => (Arc::clone(&whole), without(&last)),
             Seam::CatalogInserts => (without(&first), Arc::clone(&whole)),
-            Seam::CatalogAppends => (without(&last), Arc::clone(&whole)),
             Seam::CatalogReorders => {
                 (Arc::clone(&whole), changed(&first, |tool| tool.origin = Origin::extension("elsewhere")))
             }
@@ -79,6 +72,10 @@ impl ToolDispatcher for Shifting {
 
     fn requirement(&self, call: &Validated) -> ApprovalRequirement {
         self.inner.requirement(call)
+    }
+
+    fn assess(&self, call: &Validated) -> Option<Assessment> {
+        self.inner.assess(call)
     }
 
     fn run<'a>(&'a self, call: &'a Approved, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

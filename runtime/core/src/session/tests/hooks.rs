@@ -5,6 +5,7 @@ use crate::contract::Presentation;
 use crate::dispatch::hooks::{After, Before, Hook, HookCall, HookEnd, HookError, Hooks};
 use crate::dispatch::render::{Block, Happened, ResultStore, Screen};
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 use tracing::field::{Field, Visit};
 
 /// What a hook does, by the word after its name: `deny`, `annotate`, `withhold`, `fail`, `panic`, `hang`.
@@ -259,8 +260,13 @@ impl tracing::Subscriber for Recorder {
     fn exit(&self, _: &tracing::span::Id) {}
 }
 
+/// A second subscriber, so that none is ever alone. While there is but one, whoever first comes by a place that records asks
+/// the subscriber of its own thread whether anybody listens there, and another test's thread has none.
+static LISTENS: LazyLock<tracing::Dispatch> = LazyLock::new(|| tracing::Dispatch::new(Recorder::default()));
+
 /// What a subscriber is told of a session.
 fn recorded(calls: &[(&str, &str, &str)], policies: Policies) -> Vec<String> {
+    LazyLock::force(&LISTENS);
     let recorder = Recorder::default();
     let lines = Arc::clone(&recorder.0);
     tracing::subscriber::with_default(recorder, || session(calls, policies));
