@@ -1,9 +1,9 @@
 //! The prefix meter: what of each request its provider has seen before, and what it costs where it has not.
 //!
 //! 1. [`prompt`] lays a request out as its provider renders it: a list of parts, each exactly as transmitted.
-//! 2. [`common`] says how far two such lists agree, [`culprit`] what the first difference is, and [`pointer`] where.
+//! 2. [`mod@common`] says how far two such lists agree, [`culprit`] what the first difference is, and [`mod@pointer`] where.
 //! 3. [`simulate`] plays a provider's cache over a session, after rules that are data ([`provider`]).
-//! 4. [`measure`] puts these together: stability, breaks, what is sent again, hits, efficiency and cost.
+//! 4. [`mod@measure`] puts these together: stability, breaks, what is sent again, hits, efficiency and cost.
 //!
 //! Everything is a pure function of captured requests, and every count an exact integer. The bytes of a request are what
 //! its parts come to, each followed by one separator. Tokens are an estimate of four bytes each, see [`tokens`]: it needs no
