@@ -52,7 +52,7 @@ fn tool(name: &str) -> Arc<ToolMetadata> {
 }
 
 fn roots() -> Roots {
-    Roots { workspace: Some("/work/space".into()), home: Some("/home/me".into()) }
+    Roots { workspace: Some("/srv/space".into()), home: Some("/home/me".into()) }
 }
 
 fn rules(rule: &str) -> DenyRules {
@@ -359,7 +359,7 @@ fn a_path_is_denied_however_it_is_written() {
         "./secrets/key",
         "secrets//key",
         "a/../secrets/key",
-        "/work/space/secrets/key",
+        "/srv/space/secrets/key",
         "../space/secrets/key",
         "secrets/a/b/c",
         "SECRETS/key",
