@@ -74,7 +74,7 @@ fn legal(name: &str) -> String {
 
 /// How the mock is asked to answer.
 pub fn form(stream: bool) -> Form {
-    Form { stream, usage: true, model: "m".to_owned() }
+    Form { stream, usage: true, model: "m".to_owned(), search: false }
 }
 
 /// Decodes a body piece by piece; the first fault goes with it.

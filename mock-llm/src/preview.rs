@@ -35,7 +35,7 @@ pub struct Preview {
 /// When an operation cannot be bound.
 pub fn preview(script: &Script, dialect: Dialect) -> Result<Vec<Preview>, UnboundOp> {
     let bound = neutral();
-    let form = Form { stream: true, usage: true, model: "mock-model".to_owned() };
+    let form = Form { stream: true, usage: true, model: "mock-model".to_owned(), search: false };
     let no_fault = Fault::default();
     let mut all = Vec::new();
     for (index, turn) in script.turns.iter().enumerate() {

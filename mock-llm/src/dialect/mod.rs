@@ -48,6 +48,8 @@ pub struct Form {
     pub usage: bool,
     /// The model's name, echoed.
     pub model: String,
+    /// Whether it declares the tool that finds others as the search of the dialect, which has items of its own.
+    pub search: bool,
 }
 
 /// A request as read, without a judgement.

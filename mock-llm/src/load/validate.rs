@@ -239,7 +239,7 @@ fn check_cuts(index: usize, turns: &[Turn], path: &str, sound: bool, all: &mut V
 
 /// The form of the stream in which anchors are looked for.
 fn form() -> Form {
-    Form { stream: true, usage: true, model: "mock-model".to_owned() }
+    Form { stream: true, usage: true, model: "mock-model".to_owned(), search: false }
 }
 
 /// The kind of a cut and its anchor, when it has exactly one.

@@ -137,6 +137,10 @@ pub enum EventKind {
         added: Vec<String>,
         /// The names that are gone, in the order in which they were.
         removed: Vec<String>,
+        /// Where deferred tools were found: after how many turns what is still deferred has paid for what is sent anew;
+        /// absent where it never does.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        break_even_turns: Option<u64>,
     },
     /// Session: it ended.
     SessionEnded {

@@ -4,7 +4,7 @@
 //! what lies outside the handle it was given: those are stages of the runtime, and written there once.
 //!
 //! - [`read_file`], [`write_file`], [`edit_file`], [`apply_patch`], [`list_dir`]: files, through the boundary.
-//! - [`exec_shell`]: one shell command, in the foreground.
+//! - [`exec_shell`]: one shell command, in the foreground; [`diagnostics`]: what the checker of a project says.
 //! - [`validate_data`]: whether data is well-formed.
 //! - [`session`]: plans, notes, memories, the person at a session, and its mode.
 //! - [`git`]: what a repository holds and what has changed, read only.
@@ -17,6 +17,7 @@
 pub mod apply_patch;
 pub mod base;
 pub mod call_tool;
+pub mod diagnostics;
 pub mod edit_file;
 pub mod exec_shell;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -85,6 +86,7 @@ pub fn builtins_for(
     }
     let files: Vec<Arc<dyn ToolSpec>> = vec![
         Arc::new(apply_patch::ApplyPatch::new(Arc::clone(&written))),
+        Arc::new(diagnostics::Diagnostics::new(Arc::clone(&boundary), inherited.clone(), chosen.clone())),
         Arc::new(edit_file::EditFile::new(Arc::clone(&written))),
         Arc::new(exec_shell::ExecShell::inheriting(Arc::clone(&boundary), inherited, chosen)),
         Arc::new(list_dir::ListDir::new(Arc::clone(&boundary))),
@@ -139,6 +141,7 @@ mod tests {
         check("edit_file", ApprovalRequirement::Suggest, false, false);
         check("write_file", ApprovalRequirement::Suggest, false, false);
         check("exec_shell", ApprovalRequirement::Required, false, false);
+        check("diagnostics", ApprovalRequirement::Required, false, false);
         for name in ["load_skill", "recall", "validate_data"] {
             check(name, ApprovalRequirement::Auto, true, true);
         }
@@ -173,6 +176,7 @@ mod tests {
             [
                 "apply_patch",
                 "checklist_write",
+                "diagnostics",
                 "edit_file",
                 "enter_plan_mode",
                 "exec_shell",

@@ -15,6 +15,20 @@ pub struct Conversation {
     pub items: Vec<Item>,
 }
 
+impl Conversation {
+    /// How many bytes its texts and arguments have: about what stands behind the tools array of a request.
+    pub fn text_bytes(&self) -> usize {
+        let item = |item: &Item| match item {
+            Item::User { text } => text.len(),
+            Item::Assistant { text, calls } => {
+                text.len() + calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>()
+            }
+            Item::ToolResult { content, .. } => content.len(),
+        };
+        self.system.len() + self.items.iter().map(item).sum::<usize>()
+    }
+}
+
 /// One item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -30,6 +30,6 @@ pub mod turn;
 
 pub use conversation::{Conversation, Item};
 pub use dialect::{Dialect, TurnDecoder};
-pub use replay::{OpaqueBlock, Replay};
+pub use replay::{OpaqueBlock, Reference, Replay};
 pub use stream::StreamDecoder;
 pub use turn::{CallDelta, RawCall, StopReason, Terminal, Turn, TurnDelta};

@@ -28,7 +28,16 @@ pub struct Replay {
     blocks: BTreeMap<usize, Vec<OpaqueBlock>>,
     /// The tools that results refer to, by the position of the result.
     #[serde(default)]
-    found: BTreeMap<usize, Vec<String>>,
+    found: BTreeMap<usize, Vec<Reference>>,
+}
+
+/// A deferred tool that a result refers to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reference {
+    /// Its name.
+    pub name: String,
+    /// What stands for it in the result, as the dialect writes that ([`Dialect::reference`]).
+    pub json: String,
 }
 
 impl Replay {
@@ -46,23 +55,28 @@ impl Replay {
 }
 
 impl Replay {
-    /// Keeps the names of deferred tools that the result at `item` found. A dialect that loads tools by reference sends
-    /// these in place of the result's text; all others send the text.
-    pub fn refer(&mut self, item: usize, tools: Vec<String>) {
+    /// Keeps the deferred tools that the result at `item` found. A dialect that loads tools by reference sends these in
+    /// place of the result's text; all others send the text.
+    pub fn refer(&mut self, item: usize, tools: Vec<Reference>) {
         if !tools.is_empty() {
             self.found.insert(item, tools);
         }
     }
 
-    /// The names that the result at `item` refers to.
-    pub fn references(&self, item: usize) -> &[String] {
+    /// The tools that the result at `item` refers to.
+    pub fn references(&self, item: usize) -> &[Reference] {
         self.found.get(&item).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether any result refers to tools.
+    pub fn refers(&self) -> bool {
+        !self.found.is_empty()
     }
 
     /// Drops every reference to a tool that is not declared any more: a provider refuses a request with one.
     pub fn keep_references(&mut self, declared: impl Fn(&str) -> bool) {
         for tools in self.found.values_mut() {
-            tools.retain(|tool| declared(tool));
+            tools.retain(|tool| declared(&tool.name));
         }
         self.found.retain(|_, tools| !tools.is_empty());
     }

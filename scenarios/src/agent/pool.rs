@@ -81,8 +81,9 @@ fn settings(spec: &WorldSpec, deny: Arc<dyn DenyPolicy>) -> PoolSettings {
     let discovery = pool.discovery.map(|found| Discovery {
         scope: pool.scope,
         always_load: pool.always_load.iter().cloned().collect(),
+        used_percent: pool.used_percent.clone(),
+        untrusted: pool.untrusted.iter().cloned().collect(),
         proxy: found == Found::Proxy,
-        ..Discovery::default()
     });
     PoolSettings { mode: pool.mode, startup: pool.startup.clone(), deny, discovery, ..PoolSettings::default() }
 }

@@ -8,6 +8,7 @@ mod edit;
 mod gates;
 mod git;
 mod hook;
+mod judged;
 mod pool;
 mod prefix;
 mod session;
@@ -299,6 +300,16 @@ pub enum Seam {
     DenyWhole,
     /// A denial says no more than that.
     DenyTerse,
+    /// Deny rules deny every command that is more than one program and its arguments.
+    DenyChain,
+    /// A command of which nobody can tell what it runs is let through.
+    DenyOpaque,
+    /// Checking a project asks nobody.
+    ChecksFree,
+    /// What a checker finds is told in a word.
+    ChecksTerse,
+    /// A call is judged once, when its turn is planned.
+    JudgeOnce,
     /// Every mode is the standard one.
     PoolNoMode,
     /// Start-up tools stand where all others do.
@@ -307,6 +318,10 @@ pub enum Seam {
     PoolStale,
     /// No tool is deferred.
     DeferNothing,
+    /// Every source of tools is trusted.
+    DeferTrustsAll,
+    /// How often a tool is used decides nothing.
+    DeferIgnoresUse,
     /// Nothing follows from what a search finds.
     SearchBlind,
     /// A proxy runs what it stands for itself, past every stage.
@@ -385,6 +400,7 @@ impl Plant for Seam {
             | Seam::ShapeOpen
             | Seam::ShapeUntyped
             | Seam::ShapeTop => Arc::new(Dispatch { seam: *self, snapshot: snapshot(*self, inner.as_ref()), inner }),
+            _ if judged::Once::decorates(*self) => Arc::new(judged::Once::new(inner)),
             _ if prefix::Shifting::shifts(*self) => Arc::new(prefix::Shifting::new(*self, inner)),
             _ => inner,
         }

@@ -159,6 +159,10 @@ pub struct PoolSpec {
     pub scope: SearchScope,
     /// Tools that are loaded whatever else decides.
     pub always_load: Vec<String>,
+    /// In how many of a hundred sessions a tool is used, by its name.
+    pub used_percent: BTreeMap<String, u8>,
+    /// Sources of tools that the policy does not trust: names of servers, and `case` for tools without one.
+    pub untrusted: Vec<String>,
     /// Tools that stand before all others.
     pub startup: Vec<String>,
 }

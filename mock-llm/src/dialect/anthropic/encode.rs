@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn form(stream: bool) -> Form {
-        Form { stream, usage: true, model: "m".into() }
+        Form { stream, usage: true, model: "m".into(), search: false }
     }
 
     #[track_caller]

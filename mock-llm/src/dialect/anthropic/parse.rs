@@ -77,7 +77,7 @@ pub fn parse(body: &[u8]) -> Result<Parsed, ParseError> {
         ..WireRequest::default()
     };
     let model = body.model.map(raw::value).and_then(|model| model.as_str().map(str::to_owned)).unwrap_or_default();
-    let form = Form { stream: body.stream.unwrap_or(false), usage: true, model };
+    let form = Form { stream: body.stream.unwrap_or(false), usage: true, model, search: false };
     Ok(Parsed { request, form, problems })
 }
 

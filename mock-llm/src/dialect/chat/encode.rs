@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn form(stream: bool, usage: bool) -> Form {
-        Form { stream, usage, model: "m".into() }
+        Form { stream, usage, model: "m".into(), search: false }
     }
 
     /// The payloads of a stream with the members that are equal in all of them cut away.

@@ -62,6 +62,7 @@ pub fn parse(body: &[u8]) -> Result<Parsed, ParseError> {
         stream: body.stream.unwrap_or(false),
         usage: body.stream_options.and_then(|options| options.include_usage).unwrap_or(false),
         model: body.model.map(raw::value).and_then(|model| model.as_str().map(str::to_owned)).unwrap_or_default(),
+        search: false,
     };
     Ok(Parsed { request, form, problems })
 }
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(parsed.request.raw.tools, r#"[{"function":{"name":"a"}} ]"#);
         assert_eq!(parsed.request.tools[0].raw, r#"{"function":{"name":"a"}}"#);
         assert_eq!(parsed.request.tools[0].name, "a");
-        assert_eq!(parsed.form, Form { stream: true, usage: true, model: "m".into() });
+        assert_eq!(parsed.form, Form { stream: true, usage: true, model: "m".into(), search: false });
     }
 
     #[test]

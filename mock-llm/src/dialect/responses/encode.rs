@@ -1,6 +1,7 @@
 //! Says a turn as OpenAI Responses, streamed and whole.
 
 use crate::dialect::object::{list, object, typed};
+use crate::dialect::responses::parse::SEARCH;
 use crate::dialect::{Encoded, Form};
 use crate::fragment::fragments;
 use crate::script::{End, Stop};
@@ -64,6 +65,11 @@ fn stream(turn: &ModelTurn, form: &Form) -> Encoded {
     }
     for (at, call) in turn.calls.iter().enumerate() {
         let id = call_item_id(turn, at);
+        if let Some(arguments) = searches(call, form) {
+            let done = search_call(&id, status(turn, at + 1 == turn.calls.len()), call, arguments);
+            out.item(search_call(&id, "in_progress", call, "{}"), done, |_, _| {});
+            continue;
+        }
         let done = function_call(&id, status(turn, at + 1 == turn.calls.len()), call, &call.arguments);
         out.item(function_call(&id, "in_progress", call, ""), done, |out, index| {
             let place = [("item_id", quoted(&id)), ("output_index", index)];
@@ -120,7 +126,10 @@ fn whole(turn: &ModelTurn, form: &Form) -> Encoded {
     }
     for (at, call) in turn.calls.iter().enumerate() {
         let status = status(turn, at + 1 == turn.calls.len());
-        output.push(function_call(&call_item_id(turn, at), status, call, &call.arguments));
+        output.push(match searches(call, form) {
+            Some(arguments) => search_call(&call_item_id(turn, at), status, call, arguments),
+            None => function_call(&call_item_id(turn, at), status, call, &call.arguments),
+        });
     }
     let state = if turn.end == End::Clean { ending(turn.stop).1 } else { "in_progress" };
     let bytes = response(turn, form, state, &list(&output), true).into_bytes();
@@ -167,6 +176,17 @@ fn summary_part(text: &str) -> String {
 fn function_call(id: &str, status: &str, call: &ServedCall, arguments: &str) -> String {
     let item = object().text("id", id).text("type", "function_call").text("status", status);
     item.text("arguments", arguments).text("call_id", &call.id).text("name", &call.name).end()
+}
+
+/// The arguments of a call that is a search with an item of its own: such an item holds an object, and no other text.
+fn searches<'a>(call: &'a ServedCall, form: &Form) -> Option<&'a str> {
+    let is_object = || serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&call.arguments).is_ok();
+    (form.search && call.name == SEARCH && is_object()).then_some(call.arguments.as_str())
+}
+
+fn search_call(id: &str, status: &str, call: &ServedCall, arguments: &str) -> String {
+    let item = object().text("id", id).text("type", "tool_search_call").text("status", status);
+    item.text("call_id", &call.id).text("execution", "client").json("arguments", arguments).end()
 }
 
 /// The response object, which the first events carry open and the last one closed.
@@ -225,7 +245,7 @@ mod tests {
     }
 
     fn form(stream: bool) -> Form {
-        Form { stream, usage: true, model: "m".into() }
+        Form { stream, usage: true, model: "m".into(), search: false }
     }
 
     /// Each event's name and payload. The name must stand in both places, the numbers must count up.
@@ -320,5 +340,25 @@ mod tests {
     fn the_whole_form_is_the_closed_response() {
         let value: Value = serde_json::from_slice(&encode(&turn(), &form(false)).bytes).unwrap();
         assert_eq!(value, events(&turn()).last().unwrap().1["response"]);
+    }
+
+    #[test]
+    fn a_search_is_an_item_of_its_own_where_it_was_declared_so() {
+        let call = |arguments: &str| {
+            let call = ServedCall { id: "c1".into(), name: SEARCH.into(), arguments: arguments.into() };
+            ModelTurn { calls: vec![call], stop: Stop::ToolCalls, ..ModelTurn::text("") }
+        };
+        let item = |turn: &ModelTurn, search: bool, stream: bool| {
+            let encoded = encode(turn, &Form { search, ..form(stream) });
+            String::from_utf8(encoded.bytes).unwrap()
+        };
+        for stream in [false, true] {
+            let native = item(&call(r#"{"query":"x"}"#), true, stream);
+            let expect = r#""type":"tool_search_call","status":"completed","call_id":"c1","execution":"client","arguments":{"query":"x"}"#;
+            assert!(native.contains(expect) && !native.contains("function_call"), "{native}");
+            for other in [item(&call("{\"query\":"), true, stream), item(&call("{}"), false, stream)] {
+                assert!(other.contains("function_call") && !other.contains("tool_search_call"), "{other}");
+            }
+        }
     }
 }

@@ -50,6 +50,7 @@ pub fn parse(body: &[u8]) -> Result<Parsed, ParseError> {
         None => {}
     }
     let tools = body.tools.and_then(raw::list).unwrap_or_default();
+    let search = tools.iter().any(|tool| kind(&raw::value(tool)) == Some(SEARCH));
     let request = WireRequest {
         dialect: "responses".to_owned(),
         tools: tools.into_iter().filter_map(tool).collect(),
@@ -62,16 +63,29 @@ pub fn parse(body: &[u8]) -> Result<Parsed, ParseError> {
         ..WireRequest::default()
     };
     let model = body.model.map(raw::value).and_then(|model| model.as_str().map(str::to_owned)).unwrap_or_default();
-    let form = Form { stream: body.stream.unwrap_or(false), usage: true, model };
+    let form = Form { stream: body.stream.unwrap_or(false), usage: true, model, search };
     Ok(Parsed { request, form, problems })
 }
 
-/// A function tool. The tools that the provider runs itself, free-form tools and namespaces have no schema of the
-/// agent's and are left out; they stay in the raw text.
+/// The type of the search that the client runs, which is also the name under which a script calls it.
+pub(super) const SEARCH: &str = "tool_search";
+
+fn kind(entry: &Value) -> Option<&str> {
+    let kind = entry.get("type").and_then(Value::as_str);
+    kind.filter(|kind| *kind != SEARCH || entry.get("execution").and_then(Value::as_str) == Some("client"))
+}
+
+/// A function tool, or the search that the client runs. The tools that the provider runs itself, free-form tools and
+/// namespaces have no schema of the agent's and are left out; they stay in the raw text.
 fn tool(text: &RawValue) -> Option<WireTool> {
     let entry = raw::value(text);
-    (entry.get("type").and_then(Value::as_str) == Some("function")).then(|| WireTool {
-        name: string(&entry, "name"),
+    let name = match kind(&entry)? {
+        "function" => string(&entry, "name"),
+        SEARCH => SEARCH.to_owned(),
+        _ => return None,
+    };
+    Some(WireTool {
+        name,
         description: string(&entry, "description"),
         schema: entry.get("parameters").cloned().unwrap_or_default(),
         raw: text.get().to_owned(),
@@ -89,10 +103,16 @@ fn read(item: &Value, at: usize, items: &mut Vec<WireItem>, problems: &mut Vec<S
             Some(WireItem::Assistant { text: said, calls }) if !calls.is_empty() => said.push_str(&text()),
             _ => items.push(WireItem::Assistant { text: text(), calls: Vec::new() }),
         },
-        ("function_call" | "custom_tool_call", _) => {
-            let given = if kind == "function_call" { "arguments" } else { "input" };
-            let call =
-                WireCall { id: string(item, "call_id"), name: string(item, "name"), arguments: string(item, given) };
+        ("function_call" | "custom_tool_call" | "tool_search_call", _) => {
+            let (name, arguments) = match kind {
+                "function_call" => (string(item, "name"), string(item, "arguments")),
+                // Its arguments are an object, and no text.
+                "tool_search_call" => {
+                    (SEARCH.to_owned(), item.get("arguments").map(Value::to_string).unwrap_or_default())
+                }
+                _ => (string(item, "name"), string(item, "input")),
+            };
+            let call = WireCall { id: string(item, "call_id"), name, arguments };
             match items.last_mut() {
                 Some(WireItem::Assistant { calls, .. }) => calls.push(call),
                 _ => items.push(WireItem::Assistant { text: String::new(), calls: vec![call] }),
@@ -101,6 +121,11 @@ fn read(item: &Value, at: usize, items: &mut Vec<WireItem>, problems: &mut Vec<S
         ("function_call_output" | "custom_tool_call_output", _) => items.push(WireItem::ToolResult {
             call_id: string(item, "call_id"),
             content: item.get("output").map(content).unwrap_or_default(),
+            is_error: None,
+        }),
+        ("tool_search_output", _) => items.push(WireItem::ToolResult {
+            call_id: string(item, "call_id"),
+            content: item.get("tools").map(Value::to_string).unwrap_or_default(),
             is_error: None,
         }),
         ("message", _) => problems.push(format!("input[{at}] has no role that the dialect knows")),
@@ -161,6 +186,30 @@ mod tests {
         let said = |text: &str| json!({"type": "message", "role": "assistant", "content": text});
         let item = |text: &str| WireItem::Assistant { text: text.into(), calls: Vec::new() };
         check(json!([said("a"), said("b")]), &[item("a"), item("b")], &[]);
+    }
+
+    #[test]
+    fn a_search_and_its_result_are_a_call_and_its_answer() {
+        let tools = json!([
+            {"type": "tool_search", "execution": "client", "description": "d", "parameters": {"type": "object"}},
+            {"type": "tool_search"},
+        ]);
+        let input = json!([
+            {"type": "tool_search_call", "call_id": "c1", "execution": "client", "arguments": {"query": "x"}},
+            {"type": "tool_search_output", "call_id": "c1", "execution": "client", "tools": [{"name": "y"}]},
+        ]);
+        let parsed = parse(json!({"model": "m", "input": input, "tools": tools}).to_string().as_bytes()).unwrap();
+        assert!(parsed.form.search);
+        let names: Vec<&str> = parsed.request.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, [SEARCH]);
+        let call = WireCall { id: "c1".into(), name: SEARCH.into(), arguments: r#"{"query":"x"}"#.into() };
+        assert_eq!(
+            parsed.request.items,
+            [
+                WireItem::Assistant { text: String::new(), calls: vec![call] },
+                WireItem::ToolResult { call_id: "c1".into(), content: r#"[{"name":"y"}]"#.into(), is_error: None },
+            ]
+        );
     }
 
     #[test]

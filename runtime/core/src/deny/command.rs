@@ -1,19 +1,21 @@
-//! Commands: what a rule says of them, what a command line is known to run, and whether the one covers the other.
+//! Commands: what a rule says of them, and whether that covers one.
 //!
 //! A rule is compared with words, never with text: `/usr/bin/git  -C x 'push'` is `git push`. It is a prefix of words, with
-//! or without `:*` at its end, because a word more is not another command.
+//! or without `:*` at its end, because a word more is not another command. Which commands a text runs is told elsewhere
+//! ([`super::reader`]).
 
 use super::{git, glob};
 
 /// What a command line runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Commands {
-    /// These commands and no other, whatever they are given to read.
+    /// These commands and no other, whatever they are given to read; also those that another one runs: for `sudo ls` both
+    /// `sudo ls` and `ls`.
     Simple(Vec<SimpleCommand>),
     /// Nobody can tell.
     Opaque {
-        /// What in it, in words that go on from "it holds".
-        what: String,
+        /// Why, as a clause.
+        why: String,
     },
 }
 
@@ -33,286 +35,10 @@ pub enum Word {
     Unknown,
 }
 
-/// Tells what a command line runs.
-///
-/// The list holds every command that may run, also those that another one runs: for `sudo ls` both `sudo ls` and `ls`.
-/// Whoever cannot promise that answers [`Commands::Opaque`].
-pub trait CommandReader: Send + Sync {
-    /// What `text` runs when a shell takes it.
-    fn read(&self, text: &str) -> Commands;
-}
-
-/// Knows a single command in plain words, and calls everything else opaque: chains, pipes, redirections, substitutions,
-/// several lines, assignments, and commands that run others.
-pub struct PlainCommands;
-
-/// The longest command line that is read, in bytes.
-const LONGEST: usize = 64 << 10;
-
-/// Commands that run what they are given, and words of the shell that begin something else than a command.
-const RUNNERS: &[&str] = &[
-    "!",
-    "(",
-    "[[",
-    "alias",
-    "ash",
-    "at",
-    "awk",
-    "bash",
-    "batch",
-    "builtin",
-    "bun",
-    "busybox",
-    "case",
-    "chroot",
-    "chrt",
-    "cmd",
-    "command",
-    "coproc",
-    "crontab",
-    "csh",
-    "dash",
-    "deno",
-    "docker",
-    "doas",
-    "ed",
-    "elvish",
-    "emacs",
-    "enable",
-    "env",
-    "eval",
-    "ex",
-    "exec",
-    "expect",
-    "fakeroot",
-    "fd",
-    "find",
-    "firejail",
-    "fish",
-    "flock",
-    "for",
-    "function",
-    "gawk",
-    "gdb",
-    "hash",
-    "if",
-    "ionice",
-    "ksh",
-    "less",
-    "ltrace",
-    "lua",
-    "make",
-    "man",
-    "mawk",
-    "mksh",
-    "more",
-    "nawk",
-    "nice",
-    "node",
-    "nohup",
-    "npx",
-    "nsenter",
-    "nu",
-    "parallel",
-    "perl",
-    "php",
-    "pkexec",
-    "podman",
-    "powershell",
-    "proxychains",
-    "pwsh",
-    "rlwrap",
-    "rsync",
-    "ruby",
-    "run0",
-    "runuser",
-    "scp",
-    "screen",
-    "script",
-    "sed",
-    "select",
-    "setarch",
-    "setpriv",
-    "setsid",
-    "sh",
-    "socat",
-    "source",
-    "ssh",
-    "stdbuf",
-    "strace",
-    "su",
-    "sudo",
-    "systemd-run",
-    "tar",
-    "taskset",
-    "tcsh",
-    "tclsh",
-    "time",
-    "timeout",
-    "tmux",
-    "toybox",
-    "trap",
-    "unshare",
-    "until",
-    "uv",
-    "uvx",
-    "valgrind",
-    "vi",
-    "view",
-    "vim",
-    "nvim",
-    "watch",
-    "while",
-    "xargs",
-    "xonsh",
-    "zsh",
-    "{",
-    "}",
-    ".",
-    "do",
-    "then",
-    "else",
-    "done",
-    "fi",
-    "esac",
-    "in",
-];
-
-/// Beginnings of names that come with version numbers.
-const RUNNER_BEGINNINGS: &[&str] = &["python", "pypy", "perl5", "ruby2", "ruby3", "lua5", "php8", "php7", "nodejs"];
-
-impl CommandReader for PlainCommands {
-    fn read(&self, text: &str) -> Commands {
-        let opaque = |what: &str| Commands::Opaque { what: what.to_owned() };
-        if text.len() > LONGEST {
-            return opaque("more text than is read");
-        }
-        let words = match words(text.trim_matches([' ', '\t', '\n'])) {
-            Ok(words) => words,
-            Err(what) => return opaque(what),
-        };
-        match words.first() {
-            None => return Commands::Simple(Vec::new()),
-            Some(Word::Known(name)) if name.is_empty() => return opaque("a command without a name"),
-            Some(Word::Known(name)) if name.contains('=') => return opaque("an assignment before the command"),
-            Some(Word::Known(name)) if runs_others(base_name(name)) => return opaque("a command that runs others"),
-            Some(Word::Known(name)) if base_name(name).eq_ignore_ascii_case("git") && git::runs_others(&words[1..]) => {
-                return opaque("a git command that runs others");
-            }
-            Some(_) => {}
-        }
-        Commands::Simple(vec![SimpleCommand { words }])
-    }
-}
-
-fn runs_others(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    RUNNERS.contains(&name.as_str()) || RUNNER_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
-}
-
 /// A command's name without the folder it lies in.
 pub(super) fn base_name(name: &str) -> &str {
     let name = name.rsplit('/').next().unwrap_or(name);
     name.strip_suffix(".exe").unwrap_or(name)
-}
-
-/// The words of a plain command, or what makes it none.
-fn words(text: &str) -> Result<Vec<Word>, &'static str> {
-    let mut words = Vec::new();
-    let mut word: Option<(String, bool)> = None;
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let (known, unknown) = match c {
-            ' ' | '\t' => {
-                words.extend(word.take().map(finished));
-                continue;
-            }
-            '#' if word.is_none() => return Err("a comment"),
-            '\'' => (single_quoted(&mut chars)?, false),
-            '"' => double_quoted(&mut chars)?,
-            '\\' => match chars.next() {
-                Some('\n') | None => return Err("a line that goes on"),
-                Some(c) => (c.to_string(), false),
-            },
-            '$' => {
-                variable(&mut chars)?;
-                (String::new(), true)
-            }
-            '*' | '?' | '[' | ']' | '{' | '~' | '^' => (String::new(), true),
-            '}' if word.is_some() => (String::new(), true),
-            c => (plain(c)?.to_string(), false),
-        };
-        let word = word.get_or_insert_default();
-        word.0.push_str(&known);
-        word.1 |= unknown;
-    }
-    words.extend(word.map(finished));
-    Ok(words)
-}
-
-fn finished((text, unknown): (String, bool)) -> Word {
-    if unknown { Word::Unknown } else { Word::Known(text) }
-}
-
-fn plain(c: char) -> Result<char, &'static str> {
-    match c {
-        '|' | '&' | ';' => Err("a chain, a pipe or a job in the background"),
-        '<' | '>' => Err("a redirection"),
-        '`' => Err("a substitution"),
-        '(' | ')' | '}' | '!' => Err("a group or a condition"),
-        '\n' | '\r' => Err("several lines"),
-        c if c.is_control() => Err("a control character"),
-        // Blank to a person and a letter to a shell, or the other way round.
-        c if c.is_whitespace() => Err("a blank that is no space"),
-        c => Ok(c),
-    }
-}
-
-type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
-
-fn single_quoted(chars: &mut Chars<'_>) -> Result<String, &'static str> {
-    let mut text = String::new();
-    for c in chars.by_ref() {
-        match c {
-            '\'' => return Ok(text),
-            '\0' => return Err("a control character"),
-            c => text.push(c),
-        }
-    }
-    Err("a quote that is not closed")
-}
-
-fn double_quoted(chars: &mut Chars<'_>) -> Result<(String, bool), &'static str> {
-    let (mut text, mut unknown) = (String::new(), false);
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => return Ok((text, unknown)),
-            '`' => return Err("a substitution"),
-            '$' => {
-                variable(chars)?;
-                unknown = true;
-            }
-            '\\' => match chars.next() {
-                Some(c @ ('"' | '\\' | '$' | '`')) => text.push(c),
-                Some('\n') | None => return Err("a line that goes on"),
-                Some(c) => text.extend(['\\', c]),
-            },
-            '\0' => return Err("a control character"),
-            c => text.push(c),
-        }
-    }
-    Err("a quote that is not closed")
-}
-
-/// Passes over a plain variable after its `$`.
-fn variable(chars: &mut Chars<'_>) -> Result<(), &'static str> {
-    let braced = chars.next_if_eq(&'{').is_some();
-    let mut any = false;
-    while chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '_').is_some() {
-        any = true;
-    }
-    let closed = !braced || chars.next_if_eq(&'}').is_some();
-    if any && closed { Ok(()) } else { Err("a substitution") }
 }
 
 /// What a rule says of a command.

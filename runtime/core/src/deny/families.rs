@@ -81,6 +81,8 @@ const FAMILIES: &[Family] = &[
         gated: &[
             ("exec_shell", At("command")),
             ("task_shell_start", At("command")),
+            // It names the command that it runs.
+            ("diagnostics", At("checker")),
             ("monitor", Every),
             ("run_tests", Every),
             ("exec_shell_interact", Opaque),

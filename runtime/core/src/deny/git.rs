@@ -153,6 +153,10 @@ const PROGRAMS: &[&str] = &[
     "--config",
 ];
 
+/// Commands of git of which a flag names a program.
+const TAKE_PROGRAMS: &[&str] =
+    &["archive", "clone", "fetch", "fetch-pack", "grep", "ls-remote", "pull", "push", "rebase", "send-pack"];
+
 /// Short flags that name a program, with the command they do so for.
 const SHORT_PROGRAMS: &[(&str, &str)] =
     &[("clone", "-u"), ("clone", "-c"), ("rebase", "-x"), ("grep", "-O"), ("ls-remote", "-u")];
@@ -183,7 +187,7 @@ pub(super) fn may_be_alias(words: &[Word]) -> bool {
 pub(super) fn runs_others(words: &[Word]) -> bool {
     let Ok(command) = own_command(words) else { return true };
     let names_program = |word: &Word| match word {
-        Word::Unknown => false,
+        Word::Unknown => command.is_some_and(|command| TAKE_PROGRAMS.contains(&command)),
         Word::Known(word) => {
             let name = word.split('=').next().unwrap_or_default();
             // Long flags may be cut to any beginning that is unique.

@@ -3,10 +3,12 @@
 use super::command::Commands;
 use super::families::{Family, Field, Grammar, families};
 use super::host::host_of;
+use super::reader;
 use super::rule::{DenyRule, Filter, Subject};
 use super::{DenyRules, glob, squashed};
 use crate::contract::{Capability, ToolMetadata};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The most texts of an input that are looked at. A tool that takes more in one call is none of ours.
 const MOST_TEXTS: usize = 10_000;
@@ -16,17 +18,26 @@ pub fn blanket() -> String {
     "No call of this tool is allowed. Go on without it, or tell the user what you need and why".to_owned()
 }
 
+/// What command lines of one input run: each is read once, however many rules ask.
+pub type Known = BTreeMap<String, Commands>;
+
 /// Why the rule denies the call, if it does. The rule does not hide the tool.
-pub fn call(rule: &DenyRule, tool: &ToolMetadata, input: &Value, rules: &DenyRules) -> Option<String> {
+pub fn call(
+    rule: &DenyRule,
+    tool: &ToolMetadata,
+    input: &Value,
+    rules: &DenyRules,
+    known: &mut Known,
+) -> Option<String> {
     if !rule.names(tool) {
         return None;
     }
     match &rule.filter {
         Filter::Every => server(rule, input),
         Filter::Command(pattern) => texts(rule, tool, input).find_map(|text| {
-            let Some(text) = text else { return Some(opaque("input for a program that runs", &pattern.shown())) };
-            match rules.commands.read(text) {
-                Commands::Opaque { what } => Some(opaque(&what, &pattern.shown())),
+            let Some(text) = text else { return Some(opaque("it is input for a program that runs", &pattern.shown())) };
+            match known.entry(text.to_owned()).or_insert_with(|| reader::read(text)) {
+                Commands::Opaque { why } => Some(opaque(why, &pattern.shown())),
                 Commands::Simple(commands) => commands
                     .iter()
                     .any(|command| pattern.covers(command))
@@ -56,10 +67,10 @@ pub fn call(rule: &DenyRule, tool: &ToolMetadata, input: &Value, rules: &DenyRul
 
 const NEXT: &str = "Do this another way without it, or tell the user what you need and why";
 
-fn opaque(what: &str, shown: &str) -> String {
+fn opaque(why: &str, shown: &str) -> String {
     format!(
-        "It denies `{shown}`, and this holds {what}, so that nobody can tell that it does not run that. Send plain commands, one \
-         in each call: the command and its arguments, without operators, substitutions or commands that run others"
+        "It denies `{shown}`, and nobody can tell that this does not run that: {why}. Send plain commands: each program by its \
+         name and its arguments, on one line, without substitutions, groups, assignments or programs that run others"
     )
 }
 

@@ -5,9 +5,9 @@
 //! gates the call, after validation and before anybody is asked ([`DenyPolicy::judge`]). A path rule holds at the file
 //! handle as well, where links have been resolved ([`Guarded`]).
 //!
-//! Whatever cannot be read counts as denied: a rule is a [`DenyRuleError`] and nothing starts, a command line that is no
-//! plain command matches every rule about commands. Which commands a text runs is a seam ([`CommandReader`]); the reader
-//! here knows plain single commands only. Who is asked about what is not denied is decided elsewhere.
+//! Whatever cannot be read counts as denied: a rule is a [`DenyRuleError`] and nothing starts, a command line of which
+//! nobody can tell what it runs matches every rule about commands. Who is asked about what is not
+//! denied is decided elsewhere.
 
 mod command;
 mod families;
@@ -16,12 +16,13 @@ mod git;
 mod host;
 mod judge;
 mod path;
+mod reader;
 mod rule;
+mod wrapper;
 
 #[cfg(test)]
 mod tests;
 
-pub use command::{CommandReader, Commands, PlainCommands, SimpleCommand, Word};
 pub use families::families;
 pub use files::Guarded;
 pub use host::host_of;
@@ -58,23 +59,15 @@ pub trait DenyPolicy: Send + Sync {
 }
 
 /// The deny rules of a session.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct DenyRules {
     rules: Vec<DenyRule>,
     roots: Roots,
-    commands: Arc<dyn CommandReader>,
 }
 
 impl fmt::Debug for DenyRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.rules.iter().map(DenyRule::text)).finish()
-    }
-}
-
-impl Default for DenyRules {
-    /// No rule: nothing is denied.
-    fn default() -> Self {
-        DenyRules { rules: Vec::new(), roots: Roots::default(), commands: Arc::new(PlainCommands) }
     }
 }
 
@@ -92,13 +85,7 @@ impl DenyRules {
             }
             read.push(rule);
         }
-        Ok(DenyRules { rules: read, roots, ..DenyRules::default() })
-    }
-
-    /// The same rules with another reader of command lines.
-    #[must_use]
-    pub fn reading_commands(self, commands: Arc<dyn CommandReader>) -> Self {
-        DenyRules { commands, ..self }
+        Ok(DenyRules { rules: read, roots })
     }
 
     /// The rules, in the order in which they were given.
@@ -134,8 +121,13 @@ impl DenyPolicy for DenyRules {
     }
 
     fn judge(&self, tool: &ToolMetadata, input: &Value) -> Result<(), Denial> {
+        let mut known = judge::Known::default();
         for rule in &self.rules {
-            let reason = if rule.hides(tool) { Some(judge::blanket()) } else { judge::call(rule, tool, input, self) };
+            let reason = if rule.hides(tool) {
+                Some(judge::blanket())
+            } else {
+                judge::call(rule, tool, input, self, &mut known)
+            };
             if let Some(reason) = reason {
                 return Err(Denial { rule: rule.text().to_owned(), reason });
             }

@@ -255,7 +255,6 @@ fn a_denied_command_does_not_hide_in_another() {
         "git config alias.p push",
         "git submodule foreach git push",
         "git rebase -x 'git push' main",
-        "ls > x",
         "cat <<E\ngit push\nE",
         "$'git' push",
         "ls # git push",
@@ -337,19 +336,145 @@ fn other_shell_tools_are_judged_as_well() {
     call("exec_shell(git push:*)", "task_shell_start", json!({"command": "git push"}), false);
 }
 
+/// What runs the denied command, or may run it, whatever stands around it.
 #[test]
-fn another_reader_of_commands_is_heard() {
-    struct Words;
-    impl CommandReader for Words {
-        fn read(&self, text: &str) -> Commands {
-            let command =
-                |text: &str| SimpleCommand { words: text.split(' ').map(|w| Word::Known(w.to_owned())).collect() };
-            Commands::Simple(text.split(" && ").map(command).collect())
-        }
+fn no_program_lends_its_name_to_a_denied_command() {
+    for command in [
+        "sudo -u root -- /bin/rm x",
+        "sudo -n env -i nice -n 5 nohup timeout -k 5 10 rm x",
+        "sudo -uroot rm x",
+        "stdbuf -oL rm x",
+        "env -u A rm x",
+        "env -S 'rm x'",
+        "env -iS'rm x'",
+        "env PATH=/tmp/bin ls",
+        "CI=`rm x` ls",
+        "LD_PRELOAD=x.so ls",
+        "exec rm x",
+        "command rm x",
+        "\\rm x",
+        "r\\m x",
+        "r''m x",
+        "$'rm' x",
+        "$'r\\x6d' x",
+        "ls | xargs rm",
+        "ls | xargs -0 -n1 rm",
+        "ls | xargs -I{} rm {}",
+        "ls | xargs -I % sh -c 'rm %'",
+        "echo rm x | xargs -I{} {}",
+        "echo x | xargs env",
+        "echo x | xargs sh -c",
+        "echo rm x | xargs -a",
+        "find . -name x -exec rm {} +",
+        "find . -exec echo {} + -exec rm {} \\;",
+        "find . -exec ls \\; -exec rm {} \\;",
+        "find . -exec sh -c 'rm {}' \\;",
+        "find . -ok rm {} \\;",
+        "find . -exec {} \\;",
+        "find . -delete",
+        "find . -fprint x",
+        "find $X",
+        "find . -exec rm",
+        "sh -c 'rm x'",
+        "bash -lc 'ls && rm x'",
+        "bash -c \"sh -c 'rm x'\"",
+        "sh -c 'eval rm x'",
+        "sh -c '\"$@\"' _ rm x",
+        "sh -c '$0 x' rm",
+        "bash -c \"$X\"",
+        "bash -o posix -c 'rm x'",
+        "bash -ic ls",
+        "zsh -c ls",
+        "sh x.sh",
+        "sh < x.sh",
+        "echo rm x | sh",
+        "eval 'rm x'",
+        "eval r''m x",
+        "eval 'eval \"rm x\"'",
+        "eval \"$X\"",
+        "busybox rm x",
+        "toybox rm x",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm x",
+        "python3.13t -c 1",
+        "perl5.36.0 -e 1",
+        "gfind . -exec rm x \\;",
+        "genv rm x",
+        "sort --compress-program=./x a",
+        "sort --comp ./x a",
+        "rg --pre ./x a",
+        "go test -exec ./x",
+        "go test --exec=./x",
+        "nc -le ./x",
+        "test -v 'a[$(rm x)]'",
+        "[ -v 'a[$(rm x)]' ]",
+        "printf -v 'a[$(rm x)]' y",
+        "alias ls=rm; ls x",
+        "hash -p /bin/rm ls; ls x",
+        "trap 'rm x' EXIT",
+        "export PATH=/tmp/bin && ls",
+        "read X < y; $X x",
+        "ls; rm x",
+        "ls & rm x",
+        "ls 2>/dev/null || rm x",
+        "> y rm x",
+        "ls >&y",
+        "ls >| y",
+        "ls > `rm x`",
+        "ls > $(rm x)",
+        "ls <<< x",
+        "ls <(rm x)",
+        "ls |& cat",
+        "ls &> y",
+        "'A=1' rm x",
+        "'' x",
+        "sudo ! rm x",
+        "coproc rm x",
+        "echo x | git -C y ls-remote $X",
+        "ls | xargs git rebase",
+        "ls\u{1680}x",
+        "ls\u{85}rm x",
+        "ls \\\n | cat",
+        "ls \\",
+    ] {
+        shell("Bash(rm:*)", command, true);
     }
-    let rules = rules("Bash(git push:*)").reading_commands(Arc::new(Words));
-    let judge = |command: &str| rules.judge(&tool("exec_shell"), &json!({"command": command})).is_err();
-    assert!(judge("ls && git push") && !judge("ls && git pull"));
+    shell("Bash(rm:*)", &format!("{}ls", "sudo ".repeat(40)), true);
+    shell("Bash(rm:*)", &format!("{}ls", "eval ".repeat(40)), true);
+}
+
+/// What is understood whole, and runs nothing that is denied.
+#[test]
+fn a_text_that_is_understood_goes_on() {
+    for command in [
+        "ls && cat a | head -n 5; wc -l a || true",
+        "cd src && cargo test > out.txt 2>&1",
+        "ls | sort -u >> all",
+        "CI=1 RUST_LOG=debug cargo test",
+        "env CI=1 cargo test",
+        "timeout 60 cargo test",
+        "sudo -n ls",
+        "nohup ls &",
+        "git ls-files | xargs grep -n rm",
+        "git ls-files | xargs -I{} cp {} out",
+        "find . -name '*.rs' -exec grep -l rm {} +",
+        "find src -type f",
+        "bash -c 'ls && pwd'",
+        "sh -ec 'echo rm'",
+        "eval 'ls -l'",
+        "[ -f a ] && ls ${HOME}/x",
+        "test -d a || ls $HOME",
+        "echo 'rm x' > notes",
+        "command -v ls",
+        "curl -d '{\"a\":{\"b\":[{\"c\":[1]},{\"d\":[2]},{\"e\":[{}]},{\"f\":[{}]}]}}' localhost",
+        "git commit -m \"remove rm\" && git push origin main",
+    ] {
+        shell("Bash(rm:*)", command, false);
+    }
+    shell("Bash(sudo:*)", "sudo ls", true);
+    shell("Bash(xargs:*)", "ls | xargs ls", true);
+    shell("Bash(sh:*)", "sh -c ls", true);
+    shell("Bash(git push:*)", "echo push | xargs git", true);
+    shell("Bash(git push:*)", "ls | xargs git add", false);
 }
 
 #[test]

@@ -178,6 +178,10 @@ impl Validated {
         &self.annotations
     }
 
+    pub(super) fn parsed(&self) -> &Parsed {
+        &self.parsed
+    }
+
     pub(super) fn annotated(self, annotations: Vec<String>) -> Self {
         Validated { annotations, ..self }
     }

@@ -19,9 +19,9 @@
 //!
 //! A turn that does not end with its terminal signal runs nothing, so whatever it started early is dropped with it.
 
+use super::asking::{denied_by_rule, forbidden, question};
 use super::batch::may_overlap;
 use super::call::{Approved, Raw, Validated};
-use super::execute::{denied_by_rule, forbidden, question};
 use super::plan::{Loaded, Planned, Planner};
 use super::policy::{Attempt, LoopTurn, Policies};
 use crate::approval::{Decider, approved};

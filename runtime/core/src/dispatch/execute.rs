@@ -4,6 +4,7 @@
 //! cancellation is a result, and fills the slot of its call alone. (A future that is dropped settles nothing; the session
 //! answers what was left open before the next request.)
 
+use super::asking::{denial, denied_by_rule, forbidden, judged_again, question};
 use super::batch::Batch;
 use super::call::{Approved, Raw, Refusal, Settled, Stage, Validated, append_note};
 use super::early::Early;
@@ -14,16 +15,14 @@ use super::plan::{Loaded, Planned};
 use super::policy::{Attempt, LoopAdvice, LoopTurn, Policies};
 use super::render::Rendering;
 use super::telemetry::{self, Ending};
-use crate::approval::fingerprint::Subject;
-use crate::approval::{ApprovalDecision, ApprovalQuestion, Decider, Prompt, approved, denied};
+use crate::approval::{Decider, approved, denied};
 use crate::contract::{
-    ApprovalRequirement, CallTools, Capability, Exposure, InterruptBehaviour, InvokedBy, Role, RunContext,
-    ToolDispatcher, ToolError, ToolMetadata, ToolOutput,
+    ApprovalRequirement, CallTools, Exposure, InterruptBehaviour, InvokedBy, Role, RunContext, ToolDispatcher,
+    ToolError, ToolMetadata, ToolOutput,
 };
 use crate::event::{EventKind, EventLog, Mark};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use serde_json::Value;
-use slot_wire::names::quoted;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, OnceLock},
@@ -229,6 +228,10 @@ impl Executor {
             () = self.cancel.cancelled() => return self.done(&raw, Outcome::cancelled()),
             held = self.gate.alone() => held,
         };
+        // Whatever else passed the gate while this call waited for it may have changed what it names.
+        if let Err(outcome) = self.still_approved(&call) {
+            return self.done(&raw, outcome);
+        }
         self.start(&call, after);
         let outcome = self.run(&call, Share::Alone).await;
         drop(held);
@@ -335,6 +338,7 @@ impl Executor {
         if self.cancel.is_cancelled() {
             return Err(Outcome::cancelled());
         }
+        let level = self.judge_again(&call, level)?;
         let question = question(self.dispatcher.as_ref(), &call, level);
         let decision = if let Some(forbidden) = forbidden(&self.policies, &question) {
             self.note(call.raw(), EventKind::ApprovalDecided { decision: "denied", by: forbidden.by.as_str() });
@@ -371,6 +375,34 @@ impl Executor {
             self.note(call.raw(), EventKind::Refused { stage: Stage::Approval.as_str() });
             Outcome::refused(Refusal::new(Stage::Approval, denial(&call, level, &decision)))
         })
+    }
+
+    /// Judges a call as things are now: it was judged when its turn was planned, and the calls before it have run since.
+    fn judge_again(&self, call: &Validated, level: ApprovalRequirement) -> Result<ApprovalRequirement, Outcome> {
+        let judged = judged_again(self.dispatcher.as_ref(), call, level).map_err(|refusal| {
+            self.note(call.raw(), EventKind::Refused { stage: refusal.stage.as_str() });
+            Outcome::refused(refusal)
+        })?;
+        if judged > level {
+            let capabilities = call.tool().capabilities.iter().collect();
+            let derived = call.tool().requirement;
+            self.note(call.raw(), EventKind::ApprovalLevel { capabilities, derived, level: judged, lowered: None });
+        }
+        Ok(judged)
+    }
+
+    /// Whether what was approved is still no more than what was approved.
+    fn still_approved(&self, call: &Approved) -> Result<(), Outcome> {
+        if self.judge_again(call.validated(), call.level())? == call.level() {
+            return Ok(());
+        }
+        self.note(call.raw(), EventKind::Refused { stage: Stage::Approval.as_str() });
+        let reason = format!(
+            "the call of {:?} was not run: what it names has changed since it was judged, and it would have to be approved \
+             now. Call it again",
+            call.tool().name
+        );
+        Err(Outcome::refused(Refusal::new(Stage::Approval, reason)))
     }
 
     fn start(&self, call: &Approved, after: &[Mark]) {
@@ -501,122 +533,4 @@ fn hand_out(call: &Raw, tool: Option<&ToolMetadata>, ending: Ending, settled: &S
         }
     }
     stages.blocks.close(call, settled);
-}
-
-/// Whether a rule of the session denies the call.
-pub(super) fn denied_by_rule(policies: &Policies, call: &Validated) -> Result<(), Refusal> {
-    let judged = catch_unwind(AssertUnwindSafe(|| policies.deny.judge(call.tool(), call.input())));
-    let tool = call.tool().name.as_str();
-    let reason = match judged {
-        Ok(Ok(())) => return Ok(()),
-        Ok(Err(denial)) => format!(
-            "the call of {tool:?} was not run: this session denies it by the rule `{}`. {}",
-            denial.rule, denial.reason
-        ),
-        // Rules that cannot be held against a call do not let it pass.
-        Err(_) => format!(
-            "the call of {tool:?} was not run: whether this session denies it could not be told. Try other arguments, or go \
-             on without it"
-        ),
-    };
-    Err(Refusal::new(Stage::Deny, reason))
-}
-
-/// What is decided against the call whatever its level is. A policy that panics has decided so.
-pub(super) fn forbidden(policies: &Policies, question: &ApprovalQuestion) -> Option<ApprovalDecision> {
-    let decided = catch_unwind(AssertUnwindSafe(|| policies.approval.forbids(question)));
-    let decision = decided.unwrap_or_else(|_| Some(denied(Decider::NoChannel)))?;
-    // Whatever such a decision says of itself, it is one against the call.
-    Some(ApprovalDecision { approved: false, ..decision })
-}
-
-/// What is asked about a call.
-pub(super) fn question(
-    dispatcher: &dyn ToolDispatcher,
-    call: &Validated,
-    level: ApprovalRequirement,
-) -> ApprovalQuestion {
-    let capabilities: Vec<Capability> = call.tool().capabilities.iter().collect();
-    let written = call.raw().written();
-    let mut why = reason(&capabilities, call.raw().mended().and_then(|mended| mended.notice.as_deref()));
-    if call.is_guess() {
-        why = format!("the model wrote {}, which is only the beginning of the name; {why}", quoted(written));
-    }
-    for said in call.annotations() {
-        why.push_str("; ");
-        why.push_str(said);
-    }
-    let (subject, rule, prompt) = match dispatcher.assess(call) {
-        Some(assessment) => (assessment.subject, assessment.rule, assessment.prompt),
-        None => {
-            let subject = Subject::of_input(&call.tool().name, call.input());
-            let rule = subject.rule();
-            let covers = rule.as_ref().map(|_| format!("calls of {} with exactly this input", call.tool().name));
-            (subject, rule, Prompt { covers, ..Prompt::default() })
-        }
-    };
-    ApprovalQuestion {
-        call_id: call.raw().id().to_owned(),
-        tool: call.tool().name.clone(),
-        requested: (written != call.tool().name).then(|| written.to_owned()),
-        is_guess: call.is_guess(),
-        input: call.shared_input(),
-        level,
-        reason: why,
-        capabilities,
-        subject,
-        rule: rule.filter(|_| !call.is_guess()),
-        prompt,
-    }
-}
-
-/// Why a person is asked, in words, and what they should know about the input.
-fn reason(capabilities: &[Capability], notice: Option<&str>) -> String {
-    let mut reasons: Vec<&str> = Vec::new();
-    for capability in capabilities {
-        reasons.extend(match capability {
-            Capability::ExecutesCode => Some("it runs code"),
-            Capability::WritesFiles => Some("it writes files"),
-            Capability::Network => Some("it talks to another host"),
-            Capability::RequiresApproval => Some("it always asks"),
-            Capability::Unknown => Some("what it does is not known"),
-            Capability::ReadOnly | Capability::Sandboxable => None,
-        });
-    }
-    let mut reason = if reasons.is_empty() { "its input asks for it".to_owned() } else { reasons.join(", ") };
-    if let Some(notice) = notice {
-        reason.push_str(&format!("; {notice}"));
-    }
-    reason
-}
-
-/// What the model is told about a denial: that it was this call, by whom, and what to do.
-fn denial(call: &Validated, level: ApprovalRequirement, decision: &ApprovalDecision) -> String {
-    let tool = call.tool().name.as_str();
-    if call.is_guess() && decision.by != Decider::Person {
-        let written = quoted(call.raw().written());
-        return format!(
-            "there is no tool {written} here; nothing was run. Did you mean: {tool}? A tool that changes something is only \
-             run by its full name"
-        );
-    }
-    let next = "Only this call was refused. Go on without it, or tell the user what you need and why";
-    let why = match decision.by {
-        Decider::Person => "the user denied it".to_owned(),
-        Decider::NoChannel => {
-            let word = if level == ApprovalRequirement::Required { "requires" } else { "asks for" };
-            format!("it {word} approval, and nobody can be asked in this session")
-        }
-        Decider::Remembered => "the user has denied this very call before; do not make it again".to_owned(),
-        Decider::Rule => "a rule of the user denies it, whoever is asked".to_owned(),
-        Decider::Policy | Decider::Level | Decider::Unattended | Decider::Grant => {
-            "this session denies every call that needs approval".to_owned()
-        }
-    };
-    let comment = match decision.by {
-        _ if decision.comment.is_empty() => String::new(),
-        Decider::Person => format!(" The user says: {}", decision.comment),
-        _ => format!(" {}.", decision.comment),
-    };
-    format!("the call of {tool:?} was not run: {why}.{comment} {next}")
 }

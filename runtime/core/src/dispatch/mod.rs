@@ -16,6 +16,7 @@
 //! order. Results go back in call order, whatever order they came in.
 
 mod arguments;
+mod asking;
 pub mod batch;
 pub mod call;
 pub mod early;

@@ -1,10 +1,11 @@
 //! The catalog: what is advertised, in order, serialised once for each dialect.
 
-use crate::contract::{Exposure, ToolMetadata};
+use crate::contract::{Exposure, Role, ToolMetadata};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use slot_wire::Dialect;
-use slot_wire::dialect::ToolDeclaration;
+use slot_wire::Reference;
+use slot_wire::dialect::{Declared, ToolDeclaration};
 use slot_wire::schema::{clean, strict};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -68,6 +69,15 @@ impl<'a> Written<'a> {
     fn is_deferred(&self) -> bool {
         self.tool.exposure == Exposure::Deferred
     }
+
+    /// How it is declared where deferred tools are found natively.
+    fn declared(&self) -> Declared {
+        match self.tool.role {
+            _ if self.is_deferred() => Declared::Deferred,
+            Role::Finder => Declared::Search,
+            _ => Declared::Plain,
+        }
+    }
 }
 
 impl Catalog {
@@ -94,7 +104,7 @@ impl Catalog {
         let declarations: Vec<ToolDeclaration<'_>> = shown().map(Written::declaration).collect();
         let all: Vec<ToolDeclaration<'_>> = written.iter().map(Written::declaration).collect();
         let native = Dialect::ALL.iter().filter_map(|dialect| {
-            let text = dialect.encode_deferring(&all, |at| written[at].is_deferred())?;
+            let text = dialect.encode_deferring(&all, |at| written[at].declared())?;
             Some((*dialect, (written.iter().map(name).collect(), text)))
         });
         Catalog {
@@ -120,13 +130,19 @@ impl Catalog {
         self.encoded.get(&dialect).map_or("", String::as_str)
     }
 
-    /// The names and bytes of the tools array with deferred tools declared as such; as without them where there are none
-    /// or the dialect cannot say it.
+    /// The names and bytes of the tools array where deferred tools are found natively; the names are also those of the
+    /// deferred ones that a result may bring. As without them where there are none or the dialect cannot say it.
     pub fn deferring(&self, dialect: Dialect) -> (&[String], &str) {
         match self.native.get(&dialect) {
             Some((names, text)) => (names, text),
             None => (&self.names, self.encoded(dialect)),
         }
+    }
+
+    /// What stands for a deferred tool in the result that found it; `None` where the dialect cannot say that.
+    pub fn reference(&self, dialect: Dialect, tool: &ToolMetadata) -> Option<Reference> {
+        let json = dialect.reference(&Written::of(tool, self.form)?.declaration())?;
+        Some(Reference { name: tool.name.clone(), json })
     }
 
     /// The bytes of the tools array with these tools at its end, in this order.

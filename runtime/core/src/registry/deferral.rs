@@ -123,6 +123,24 @@ pub fn tokens(tool: &ToolMetadata) -> usize {
     bytes.div_ceil(4)
 }
 
+/// What a token costs that the provider has kept, in percent of one that it reads anew.
+const KEPT_PERCENT: u128 = 10;
+
+/// After how many turns deferral has paid for an activation: `resent` tokens stand behind the tools array and are read
+/// anew once, and `saved` tokens of declarations that are still deferred are not read in any turn. `None` where it never
+/// pays.
+pub fn break_even_turns(resent: u64, saved: u64) -> Option<u64> {
+    let once = u128::from(resent) * (100 - KEPT_PERCENT);
+    if once == 0 {
+        return Some(0);
+    }
+    let each_turn = u128::from(saved) * KEPT_PERCENT;
+    if each_turn == 0 {
+        return None;
+    }
+    u64::try_from(once.div_ceil(each_turn)).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,5 +187,24 @@ mod tests {
             DeferralFacts { needed_at_once: true, used_percent: Some(1), tokens: 5000, ..PLAIN },
             (Load, DeferralReason::NeededAtOnce),
         );
+    }
+
+    #[test]
+    fn an_activation_pays_back_in_turns() {
+        for (resent, saved, expect) in [
+            (0, 0, Some(0)),
+            (0, 500, Some(0)),
+            (1000, 0, None),
+            (1000, 1000, Some(9)),
+            (1000, 900, Some(10)),
+            (1000, 9000, Some(1)),
+            (1000, 9001, Some(1)),
+            (1000, 8999, Some(2)),
+            (1, u64::MAX, Some(1)),
+            (u64::MAX, 1, None),
+            (u64::MAX, u64::MAX, Some(9)),
+        ] {
+            assert_eq!(break_even_turns(resent, saved), expect, "{resent} {saved}");
+        }
     }
 }

@@ -306,7 +306,8 @@ impl Session {
     fn show(&mut self, snapshot: &MetadataSnapshot) -> Arc<str> {
         let (dialect, activation) = (self.config.dialect, self.config.activation);
         let shown = Shown::of(snapshot, dialect, activation, self.loaded.in_order(), self.shown.as_ref());
-        if let Some(change) = self.shown.as_ref().and_then(|before| shown.change(before, self.turn)) {
+        let behind = u64::try_from(self.conversation.text_bytes().div_ceil(4)).unwrap_or(u64::MAX);
+        if let Some(change) = self.shown.as_ref().and_then(|before| shown.change(before, self.turn, behind)) {
             self.log.push(Lane::Session, change, Vec::new());
             // A provider refuses a reference to what is not declared.
             self.replay.keep_references(|name| shown.declares(name));
@@ -475,8 +476,10 @@ impl Session {
     fn answer(&mut self, settled: Settled) {
         self.open.retain(|call| call.id() != settled.call_id());
         if self.config.activation == Activation::Native {
+            let snapshot = self.dispatcher.snapshot();
             let declared = |name: &&String| self.shown.as_ref().is_some_and(|shown| shown.declares(name));
-            let found = settled.found().iter().filter(declared).cloned().collect();
+            let tools = settled.found().iter().filter(declared).filter_map(|name| snapshot.tools.get(name));
+            let found = tools.filter_map(|tool| snapshot.catalog.reference(self.config.dialect, tool)).collect();
             self.replay.refer(self.conversation.items.len(), found);
         }
         self.conversation.items.push(Item::ToolResult {

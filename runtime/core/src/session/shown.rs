@@ -3,6 +3,7 @@
 use crate::contract::{Exposure, MetadataSnapshot};
 use crate::event::EventKind;
 use crate::registry::Catalog;
+use crate::registry::deferral::{break_even_turns, tokens};
 use slot_wire::Dialect;
 use std::sync::Arc;
 
@@ -13,8 +14,9 @@ pub enum Activation {
     /// Its schema is in the result that found it, and it is called by its own name or through a proxy.
     #[default]
     Proxy,
-    /// It is declared from the start and marked as deferred; a result refers to it. Where the dialect cannot say that,
-    /// as [`Activation::Proxy`].
+    /// A result brings it, in the way the dialect has for that: it is declared from the start and marked as deferred, and a
+    /// result refers to it (Anthropic), or the result of a search declares it (Responses). Where the dialect has none, as
+    /// [`Activation::Proxy`].
     Native,
     /// It is added at the end of the tools array, in the order in which tools were found. Everything behind the tools
     /// moves, which the log says.
@@ -22,9 +24,10 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// What costs the least in this dialect.
+    /// What costs the least among what every server of this dialect takes. The search of Responses is younger than most of
+    /// its servers and models, which refuse a tool of an unknown type; a host that knows its server chooses it.
     pub fn for_dialect(dialect: Dialect) -> Self {
-        if dialect.defers_natively() { Activation::Native } else { Activation::Proxy }
+        if dialect == Dialect::Anthropic { Activation::Native } else { Activation::Proxy }
     }
 }
 
@@ -34,6 +37,8 @@ pub(super) struct Shown {
     catalog: Arc<Catalog>,
     found: Vec<String>,
     names: Vec<String>,
+    /// What the declarations cost that are not shown because they are deferred, in tokens.
+    saved: u64,
     pub text: Arc<str>,
 }
 
@@ -65,7 +70,9 @@ impl Shown {
                 (names, snapshot.catalog.appending(dialect, &tools))
             }
         };
-        Shown { catalog: Arc::clone(&snapshot.catalog), found, names, text: text.into() }
+        let saved = snapshot.tools.values().filter(|t| t.exposure == Exposure::Deferred && !names.contains(&t.name));
+        let saved = saved.map(|tool| u64::try_from(tokens(tool)).unwrap_or(u64::MAX)).fold(0, u64::saturating_add);
+        Shown { catalog: Arc::clone(&snapshot.catalog), found, names, saved, text: text.into() }
     }
 
     /// Whether the tool is declared.
@@ -73,8 +80,9 @@ impl Shown {
         self.names.iter().any(|known| known == name)
     }
 
-    /// The event that says how this differs from what was shown before, if it does.
-    pub fn change(&self, before: &Shown, turn: u32) -> Option<EventKind> {
+    /// The event that says how this differs from what was shown before, if it does. `behind` are the tokens of the request
+    /// that stand behind the tools array, and are read anew.
+    pub fn change(&self, before: &Shown, turn: u32, behind: u64) -> Option<EventKind> {
         if self.text == before.text {
             return None;
         }
@@ -84,7 +92,8 @@ impl Shown {
         let (added, removed) = (without(self, before), without(before, self));
         let appended = before.text.strip_suffix(']').is_some_and(|head| self.text.starts_with(head));
         let reason = if appended && self.found != before.found { "found" } else { "tools_changed" };
-        Some(EventKind::CatalogChanged { turn, reason, added, removed })
+        let break_even_turns = if reason == "found" { break_even_turns(behind, self.saved) } else { None };
+        Some(EventKind::CatalogChanged { turn, reason, added, removed, break_even_turns })
     }
 }
 
@@ -139,7 +148,7 @@ mod tests {
         let first = show(&[], None);
         let second = show(loaded, Some(&first));
         assert_eq!(second.names, names);
-        let reason = second.change(&first, 1).map(|change| match change {
+        let reason = second.change(&first, 1, 0).map(|change| match change {
             EventKind::CatalogChanged { reason, .. } => reason,
             _ => "another event",
         });
@@ -154,6 +163,25 @@ mod tests {
         check(Activation::Append, &["c", "a"], &["b", "c", "a"], Some("found"));
         check(Activation::Append, &["gone", "a"], &["b", "a"], Some("found"));
         check(Activation::Append, &[], &["b"], None);
+    }
+
+    #[test]
+    fn an_activation_is_told_with_the_turns_in_which_it_pays() {
+        let snapshot = tools(Exposure::Deferred);
+        let show = |loaded: &[&str], before: Option<&Shown>| {
+            let loaded = loaded.iter().map(|name| (*name).to_owned()).collect();
+            Shown::of(&snapshot, Dialect::Chat, Activation::Append, loaded, before)
+        };
+        let first = show(&[], None);
+        let told = |loaded: &[&str], behind| match show(loaded, Some(&first)).change(&first, 1, behind) {
+            Some(EventKind::CatalogChanged { break_even_turns, .. }) => break_even_turns,
+            other => panic!("{other:?}"),
+        };
+        // Each declaration is 19 bytes, so 5 tokens; one is still deferred.
+        assert_eq!(told(&["c"], 50), Some(90));
+        assert_eq!(told(&["c"], 0), Some(0));
+        // Nothing is deferred any more, so that nothing is saved.
+        assert_eq!(told(&["c", "a"], 50), None);
     }
 
     #[test]
@@ -178,8 +206,9 @@ mod tests {
             reason: "tools_changed",
             added: Vec::new(),
             removed: vec!["a".into(), "c".into()],
+            break_even_turns: None,
         };
-        assert_eq!(after.change(&before, 3), Some(expect));
-        assert_eq!(after.change(&after, 3), None);
+        assert_eq!(after.change(&before, 3, 9), Some(expect));
+        assert_eq!(after.change(&after, 3, 9), None);
     }
 }

@@ -4,6 +4,7 @@ mod batches;
 mod early;
 mod forgery;
 mod hooks;
+mod judged;
 mod loops;
 mod modes;
 mod names;

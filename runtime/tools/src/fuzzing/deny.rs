@@ -73,8 +73,10 @@ pub fn deny_rules(input: &[u8]) {
     for (before, after) in [("sudo ", ""), ("true && ", ""), ("", " | cat"), ("", "; true"), ("(", ")"), ("$(", ")")] {
         let inside = format!("{before}git push{after}");
         assert!(denied(&rules, &inside), "{inside:?}");
-        // Behind a backslash what follows is a letter like any other.
-        if alone && !command.trim().is_empty() && !command.ends_with('\\') {
+        // Behind a backslash what follows is a letter like any other, and what begins with an operator is no command by
+        // itself, but ends the one before it.
+        let is_one = !command.trim_start().starts_with([';', '&', '|']) && !command.ends_with('\\');
+        if alone && !command.trim().is_empty() && is_one {
             let inside = format!("{before}{command}{after}");
             assert!(denied(&rules, &inside), "{inside:?}");
         }

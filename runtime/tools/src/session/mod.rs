@@ -1,6 +1,7 @@
 //! The tools of a session: what is planned, noted and remembered, and the person it is for.
 //!
-//! - [`update_plan`], [`checklist_write`], [`todo_write`], [`note`]: lists and notes of this session ([`state`]).
+//! - [`update_plan`], [`checklist_write`], [`todo_write`], [`note`]: lists and notes of this session ([`state`]; the
+//!   lists have one body, [`list_tool`]).
 //! - [`remember`], [`recall`]: texts that outlive it, in the folder that the host names ([`memory`]).
 //! - [`request_user_input`], [`notify`]: the person at the session ([`person`]).
 //! - [`enter_plan_mode`], [`exit_plan_mode`]: whether anything may be changed.
@@ -11,6 +12,7 @@ mod checklist_write;
 mod enter_plan_mode;
 mod exit_plan_mode;
 mod journal;
+mod list_tool;
 mod load_skill;
 mod memory;
 mod note;
@@ -24,7 +26,6 @@ mod state;
 mod todo_write;
 mod update_plan;
 
-pub use checklist_write::ChecklistWrite;
 pub use enter_plan_mode::EnterPlanMode;
 pub use exit_plan_mode::ExitPlanMode;
 pub use journal::{How, Journal, RevertError, Reverted};
@@ -38,15 +39,17 @@ pub use remember::Remember;
 pub use request_user_input::RequestUserInput;
 pub use revert_turn::RevertTurn;
 pub use state::{Entry, List, Progress, SessionState};
-pub use todo_write::TodoWrite;
-pub use update_plan::UpdatePlan;
 
+use checklist_write::CHECKLIST_WRITE;
+use list_tool::ListTool;
 use slot_runtime::{
     boundary::FileBoundary,
     contract::ToolSpec,
     mode::{PlanMode, UserTurns},
 };
 use std::{path::PathBuf, sync::Arc};
+use todo_write::TODO_WRITE;
+use update_plan::UPDATE_PLAN;
 
 /// What a host gives to the tools of one session. The default is a session with nobody at it, that remembers nothing.
 #[derive(Clone, Default)]
@@ -68,13 +71,13 @@ pub struct SessionHost {
 pub fn tools(boundary: &Arc<dyn FileBoundary>, host: &SessionHost) -> Vec<Arc<dyn ToolSpec>> {
     let state = || Arc::clone(&host.state);
     let mut tools: Vec<Arc<dyn ToolSpec>> = vec![
-        Arc::new(ChecklistWrite::new(state())),
+        Arc::new(ListTool::new(&CHECKLIST_WRITE, state())),
         Arc::new(LoadSkill::new(Arc::clone(boundary))),
         Arc::new(Note::new(state())),
         Arc::new(Notify::new(host.person.clone())),
         Arc::new(RequestUserInput::new(host.person.clone())),
-        Arc::new(TodoWrite::new(state())),
-        Arc::new(UpdatePlan::new(state())),
+        Arc::new(ListTool::new(&TODO_WRITE, state())),
+        Arc::new(ListTool::new(&UPDATE_PLAN, state())),
     ];
     if let Some(folder) = &host.memory {
         tools.push(Arc::new(Recall::new(Memory::in_folder(folder))));

@@ -9,4 +9,4 @@ mod encode;
 mod tests;
 
 pub(super) use decode::{Anthropic, decode_whole};
-pub use encode::{DEFAULT_MAX_TOKENS, encode_catalog, encode_deferring, encode_request};
+pub use encode::{DEFAULT_MAX_TOKENS, encode_catalog, encode_deferring, encode_request, reference};

@@ -130,6 +130,17 @@ pub enum DecodeError {
     },
 }
 
+/// How a tool is declared where deferred tools are found natively.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// Like any tool.
+    Plain,
+    /// The model sees it once a result has brought it.
+    Deferred,
+    /// It is the one that finds the others.
+    Search,
+}
+
 impl Dialect {
     /// Every dialect, in the order in which lists show them.
     pub const ALL: [Dialect; 3] = [Dialect::Chat, Dialect::Anthropic, Dialect::Responses];
@@ -179,15 +190,28 @@ impl Dialect {
         }
     }
 
-    /// Whether a request can declare tools that the model sees only once a result refers to them.
+    /// Whether a result can bring tools that the model has not seen before, without a change of the tools array.
     pub fn defers_natively(self) -> bool {
-        self == Dialect::Anthropic
+        self != Dialect::Chat
     }
 
-    /// The tools array with the tools at the positions that `deferred` tells marked as such, where the dialect can say
-    /// that; else `None`.
-    pub fn encode_deferring(self, tools: &[ToolDeclaration<'_>], deferred: impl Fn(usize) -> bool) -> Option<String> {
-        self.defers_natively().then(|| anthropic::encode_deferring(tools, deferred))
+    /// The tools array where deferred tools are found natively, each tool declared as `how` tells for its position;
+    /// `None` where the dialect cannot say that.
+    pub fn encode_deferring(self, tools: &[ToolDeclaration<'_>], how: impl Fn(usize) -> Declared) -> Option<String> {
+        match self {
+            Dialect::Chat => None,
+            Dialect::Anthropic => Some(anthropic::encode_deferring(tools, how)),
+            Dialect::Responses => Some(responses::encode_deferring(tools, how)),
+        }
+    }
+
+    /// What stands for a deferred tool in the result that found it; `None` where the dialect cannot say that.
+    pub fn reference(self, tool: &ToolDeclaration<'_>) -> Option<String> {
+        match self {
+            Dialect::Chat => None,
+            Dialect::Anthropic => Some(anthropic::reference(tool)),
+            Dialect::Responses => Some(responses::reference(tool)),
+        }
     }
 
     /// The body of a streaming request, without opaque blocks.

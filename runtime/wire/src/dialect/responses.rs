@@ -9,4 +9,4 @@ mod encode;
 mod tests;
 
 pub(super) use decode::{Responses, decode_whole};
-pub use encode::{encode_catalog, encode_request};
+pub use encode::{encode_catalog, encode_deferring, encode_request, reference};

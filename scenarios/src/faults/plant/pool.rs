@@ -36,9 +36,15 @@ impl DenyPolicy for Rules {
                     Ok(())
                 }
             }
+            (Seam::DenyChain, Ok(()))
+                if input["command"].as_str().is_some_and(|command| command.contains(['|', '&', ';', '<', '>'])) =>
+            {
+                Err(Denial { rule: "all".to_owned(), reason: "No.".to_owned() })
+            }
             (Seam::DenyWhole, Ok(())) if input.get("command").is_some() || input.get("path").is_some() => {
                 Err(Denial { rule: "all".to_owned(), reason: "No.".to_owned() })
             }
+            (Seam::DenyOpaque, Err(denial)) if denial.reason.contains("nobody can tell") => Ok(()),
             (Seam::DenyTerse, Err(_)) => Err(Denial { rule: "one".to_owned(), reason: "No.".to_owned() }),
             (_, judged) => judged,
         }
@@ -48,7 +54,14 @@ impl DenyPolicy for Rules {
 fn wrong_rules(seam: Seam) -> bool {
     matches!(
         seam,
-        Seam::DenyOff | Seam::DenyShown | Seam::DenySkip | Seam::DenyText | Seam::DenyWhole | Seam::DenyTerse
+        Seam::DenyOff
+            | Seam::DenyShown
+            | Seam::DenySkip
+            | Seam::DenyText
+            | Seam::DenyWhole
+            | Seam::DenyTerse
+            | Seam::DenyChain
+            | Seam::DenyOpaque
     )
 }
 
@@ -67,6 +80,8 @@ pub(super) fn settings(seam: Seam, mut settings: PoolSettings) -> PoolSettings {
         Seam::PoolNoMode => settings.mode = Mode::Standard,
         Seam::PoolNoStartup => settings.startup.clear(),
         Seam::DeferNothing => settings.discovery = None,
+        Seam::DeferTrustsAll => settings.discovery.iter_mut().for_each(|discovery| discovery.untrusted.clear()),
+        Seam::DeferIgnoresUse => settings.discovery.iter_mut().for_each(|discovery| discovery.used_percent.clear()),
         _ => {}
     }
     settings

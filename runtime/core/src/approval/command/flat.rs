@@ -170,7 +170,9 @@ fn word_end(text: &str) -> Result<usize, Reason> {
             (None | Some('"'), '`') => return Err(Reason::Substitution),
             // What stands in `$(` and `${` has a grammar of its own, with quotes of its own.
             (None | Some('"'), '$') if text[at..].starts_with("$(") => return Err(Reason::Substitution),
-            (None | Some('"'), '$') if text[at..].starts_with("${") => return Err(Reason::Expansion),
+            (None | Some('"'), '$') if text[at..].starts_with("${") && !is_plain_variable(&text[at + 2..]) => {
+                return Err(Reason::Expansion);
+            }
             (Some(_), _) => {}
             (None, '(' | ')') => return Err(Reason::Compound),
             (None, ' ' | '\t' | '\n' | '\r' | '|' | '&' | ';' | '<' | '>') => return Ok(at),
@@ -178,6 +180,30 @@ fn word_end(text: &str) -> Result<usize, Reason> {
         }
     }
     if quote.is_some() || escaped { Err(Reason::Unparsed) } else { Ok(text.len()) }
+}
+
+/// A flat list without what stands in single quotes.
+pub fn without_quoted(text: &str) -> String {
+    let (mut bare, mut quote, mut escaped) = (String::with_capacity(text.len()), None, false);
+    for c in text.chars() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (None | Some('"'), '\\') => escaped = true,
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if open == c => quote = None,
+            (Some('\''), _) => continue,
+            _ => {}
+        }
+        bare.push(c);
+    }
+    bare
+}
+
+/// Whether a name and nothing else stands before the closing brace.
+fn is_plain_variable(text: &str) -> bool {
+    let name = text.split('}').next().unwrap_or_default();
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
+    is_name && name.len() < text.len()
 }
 
 /// Whether a word before the program sets a variable.
@@ -227,6 +253,11 @@ mod tests {
     }
 
     #[test]
+    fn what_is_quoted_is_left_out() {
+        assert_eq!(without_quoted("a 'b c' \"d'e\" \\'f 'g'"), "a '' \"d'e\" \\'f ''");
+    }
+
+    #[test]
     fn everything_else_is_no_flat_list() {
         check("ls\nrm x", Err(Reason::SeveralLines));
         check("ls # x", Err(Reason::Comment));
@@ -239,7 +270,8 @@ mod tests {
         check("cat <(ls)", Err(Reason::Substitution));
         check("ls \"$(id)\"", Err(Reason::Substitution));
         check("ls `id`", Err(Reason::Substitution));
-        check("cat${IFS}x", Err(Reason::Expansion));
+        check("cat${IFS}x", Ok("(cat${IFS}x)"));
+        check("cat ${IFS:0:1}x", Err(Reason::Expansion));
         check("ls &> f", Err(Reason::Unparsed));
         check("a |& b", Err(Reason::Compound));
         check("ls ;; x", Err(Reason::Compound));

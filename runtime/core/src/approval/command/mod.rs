@@ -17,10 +17,11 @@ mod word;
 #[cfg(test)]
 mod tests;
 
-pub use flat::Redirection;
+pub use flat::{RESERVED, Redirection};
 pub use parse::MOST_BYTES;
-pub use programs::is_option;
+pub use programs::{is_option, may_run_others};
 pub use reason::{Reason, Verdict};
+pub use safe::look as looks_of_find;
 pub use word::Word;
 
 use flat::{Flat, Simple};
@@ -86,6 +87,26 @@ impl Analysis {
 /// Analyses a command as it would be given to `sh -c`.
 pub fn analyse(text: &str) -> Analysis {
     analyse_within(text, 0)
+}
+
+/// The simple commands of a text that is a list of such and nothing else, so that these and no others are what the shell
+/// itself runs.
+///
+/// # Errors
+/// What it holds besides, or that the two readings of it differ.
+pub fn list(text: &str) -> Result<Vec<SimpleCommand>, Reason> {
+    let blanks = [' ', '\t', '\n'];
+    let trimmed = text.trim_matches(blanks);
+    // A blank behind a backslash is a letter like any other.
+    let text = if trimmed.ends_with('\\') { text.trim_start_matches(blanks) } else { trimmed };
+    if text.chars().any(is_hidden) {
+        return Err(Reason::Hidden);
+    }
+    let (flat, parsed) = (flat::read(text)?, parse::parse(text)?);
+    if !agrees(&flat, parsed.flat.as_ref()) {
+        return Err(Reason::Unparsed);
+    }
+    Ok(flat.commands.into_iter().map(SimpleCommand::of).collect())
 }
 
 fn analyse_within(text: &str, depth: usize) -> Analysis {
@@ -207,6 +228,7 @@ fn operators(flat: &Flat) -> BTreeSet<Reason> {
 /// Characters that a person does not see, or that move what is seen. A tab is seen as a blank.
 fn is_hidden(c: char) -> bool {
     (c.is_control() && !matches!(c, '\t' | '\n'))
+        || (c.is_whitespace() && !c.is_ascii())
         || matches!(c,
             '\u{ad}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202f}'
             | '\u{2060}'..='\u{206f}' | '\u{3000}' | '\u{3164}' | '\u{a0}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'

@@ -3,7 +3,7 @@
 //! The parser is another crate's and reads its input by recursion and backtracking. Before it is called the text is held to
 //! a length and to a number of things that nest, so that neither its depth nor its time depends on who wrote the text.
 
-use super::flat::{Flat, Redirection, Simple};
+use super::flat::{self, Flat, Redirection, Simple};
 use super::reason::Reason;
 use brush_parser::ast::{
     AndOr, AndOrList, Command, CommandPrefixOrSuffixItem as Item, CompoundCommand, CompoundList, IoFileRedirectKind,
@@ -33,7 +33,12 @@ pub struct Parsed {
 /// # Errors
 /// Why it was not: it is too large, or no shell grammar.
 pub fn parse(text: &str) -> Result<Parsed, Reason> {
-    if text.len() > MOST_BYTES || nested(text) > MOST_NESTED {
+    if text.len() > MOST_BYTES {
+        return Err(Reason::TooLarge);
+    }
+    // What is quoted in a flat list nests nothing. Elsewhere a quote may mean something else.
+    let is_flat = flat::read(text).is_ok();
+    if nested(&if is_flat { flat::without_quoted(text) } else { text.to_owned() }) > MOST_NESTED {
         return Err(Reason::TooLarge);
     }
     // The wider grammar, so that more is found; what is understood whole, the simpler reading must agree on.
@@ -316,5 +321,7 @@ mod tests {
         assert_eq!(refused("if ".repeat(MOST_NESTED + 1)), Some(Reason::TooLarge));
         assert_eq!(refused("$(".repeat(100_000)), Some(Reason::TooLarge));
         assert_eq!(refused("fi fi".to_owned()), Some(Reason::Unparsed));
+        assert_eq!(refused(format!("echo '{}'", "if (".repeat(100))), None);
+        assert_eq!(refused(format!("echo \"'\" $( '{}'", "(".repeat(100))), Some(Reason::TooLarge));
     }
 }

@@ -116,6 +116,55 @@ const INTERPRETERS: &[&str] = &[
     "Rscript",
 ];
 
+/// Programs that run others only with some of their arguments, or once somebody asks them to.
+const OTHERS: &[&str] = &[
+    "cmd",
+    "compgen",
+    "complete",
+    "crontab",
+    "dbus-run-session",
+    "elvish",
+    "fakeroot",
+    "fd",
+    "fdfind",
+    "find",
+    "getopts",
+    "ip",
+    "less",
+    "let",
+    "make",
+    "man",
+    "more",
+    "mysql",
+    "nano",
+    "nix",
+    "nix-shell",
+    "nu",
+    "powershell",
+    "proxychains",
+    "psql",
+    "rsync",
+    "run-parts",
+    "scp",
+    "setpriv",
+    "sftp",
+    "socat",
+    "sshpass",
+    "tar",
+    "toybox",
+    "uv",
+    "view",
+    "vimdiff",
+    "xonsh",
+];
+
+/// Beginnings of names that go on with a version: interpreters, and what loads programs.
+const OTHERS_BEGIN: &[&str] =
+    &["ld-linux", "ld-musl", "ld.so", "lua5", "nodejs", "perl5", "php", "pypy", "python", "ruby"];
+
+/// What of the shell's state decides about no program.
+const PLAIN_STATE: &[&str] = &["cd", "popd", "pushd", "ulimit", "umask"];
+
 /// Shells, and what else runs the text that is piped to it.
 const TAKES_PROGRAMS: &[&str] = &[
     "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "node", "perl", "php", "python", "ruby", "sh", "tcsh", "zsh",
@@ -280,6 +329,16 @@ fn runs_others(program: &str, argv: &[&str]) -> bool {
         || WRAPPERS.contains(&program)
         || matches!(program, "eval" | "busybox")
         || (program == "find" && argv.iter().any(|word| by_option.contains(word)))
+}
+
+/// Whether a program of this name, which has no path, may run others, or decide which ones others are.
+pub fn may_run_others(program: &str) -> bool {
+    let stem = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let tables = [PRIVILEGE, WRAPPERS, INTERPRETERS, SHELL_STATE, OTHERS];
+    let listed = |name: &str| tables.iter().any(|table| table.contains(&name)) && !PLAIN_STATE.contains(&name);
+    // What is GNU's has a `g` before its name where another program has that name.
+    let gnu = program.strip_prefix('g').is_some_and(listed);
+    listed(program) || listed(stem) || gnu || OTHERS_BEGIN.iter().any(|beginning| program.starts_with(beginning))
 }
 
 /// What is to be seen about one simple command. `argv` holds words as the program gets them, or as they are written where

@@ -184,13 +184,17 @@ const FIND: &[(&str, bool)] = &[
     ("-type", true),
 ];
 
+/// Whether this test of `find` takes a value; `None` where it is no test that looks and nothing else.
+pub fn look(test: &str) -> Option<bool> {
+    FIND.iter().find(|(name, _)| *name == test).map(|(_, takes_value)| *takes_value)
+}
+
 fn find(arguments: &[&str]) -> Option<Vec<String>> {
     let is_test = |word: &&&str| word.starts_with('-') || ["!", "(", ")"].contains(*word);
     let places = arguments.iter().take_while(|word| !is_test(word)).count();
     let mut words = arguments[places..].iter();
     while let Some(word) = words.next() {
-        let (_, takes_value) = FIND.iter().find(|(name, _)| name == word)?;
-        if *takes_value {
+        if look(word)? {
             words.next()?;
         }
     }

@@ -8,8 +8,8 @@
 //! message before that, where the request before this one ended, however many calls and results came since.
 
 use crate::dialect::json::{is_object, write_string};
-use crate::dialect::{Dialect, RequestOptions, ToolDeclaration};
-use crate::replay::{Replay, Segment, segments};
+use crate::dialect::{Declared, Dialect, RequestOptions, ToolDeclaration};
+use crate::replay::{Reference, Replay, Segment, segments};
 use crate::{Conversation, Item, RawCall};
 
 /// The output limit that goes out where the caller sets none: this dialect demands one.
@@ -24,11 +24,11 @@ const MARKED_MESSAGES: usize = 2;
 /// The tools array of a Messages request, in the given order; an empty string where there are no tools. Each schema is
 /// embedded as it stands.
 pub fn encode_catalog(tools: &[ToolDeclaration<'_>]) -> String {
-    encode_deferring(tools, |_| false)
+    encode_deferring(tools, |_| Declared::Plain)
 }
 
 /// The same, with a mark on the tools that the model is to see only once a result refers to them.
-pub fn encode_deferring(tools: &[ToolDeclaration<'_>], deferred: impl Fn(usize) -> bool) -> String {
+pub fn encode_deferring(tools: &[ToolDeclaration<'_>], how: impl Fn(usize) -> Declared) -> String {
     if tools.is_empty() {
         return String::new();
     }
@@ -41,10 +41,19 @@ pub fn encode_deferring(tools: &[ToolDeclaration<'_>], deferred: impl Fn(usize) 
         out.extend_from_slice(br#","input_schema":"#);
         out.extend_from_slice(tool.schema.get().as_bytes());
         out.extend_from_slice(if tool.strict { br#","strict":true"# } else { b"" });
-        out.extend_from_slice(if deferred(at) { br#","defer_loading":true}"# } else { b"}" });
+        let deferred = how(at) == Declared::Deferred;
+        out.extend_from_slice(if deferred { br#","defer_loading":true}"# } else { b"}" });
     }
     out.push(b']');
     // Every part came from a string and the pieces between them are ASCII.
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// What stands for a deferred tool in the result that found it.
+pub fn reference(tool: &ToolDeclaration<'_>) -> String {
+    let mut out = br#"{"type":"tool_reference","tool_name":"#.to_vec();
+    write_string(&mut out, tool.name);
+    out.push(b'}');
     String::from_utf8_lossy(&out).into_owned()
 }
 
@@ -108,12 +117,10 @@ impl Messages {
     }
 
     /// References to deferred tools, which stand in a result by themselves: the provider puts their declarations there.
-    fn references(&mut self, tools: &[String]) {
+    fn references(&mut self, tools: &[Reference]) {
         for (n, tool) in tools.iter().enumerate() {
             self.out.extend_from_slice(if n == 0 { b"[" } else { b"," });
-            self.out.extend_from_slice(br#"{"type":"tool_reference","tool_name":"#);
-            write_string(&mut self.out, tool);
-            self.out.push(b'}');
+            self.out.extend_from_slice(tool.json.as_bytes());
         }
         self.out.push(b']');
     }

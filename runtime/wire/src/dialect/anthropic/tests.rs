@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::dialect::testing::{self, render};
-use crate::dialect::{DecodeLimits, Dialect, RequestOptions, ToolDeclaration};
-use crate::{Conversation, Item, OpaqueBlock, RawCall, Replay, StreamDecoder};
+use crate::dialect::{Declared, DecodeLimits, Dialect, RequestOptions, ToolDeclaration};
+use crate::{Conversation, Item, OpaqueBlock, RawCall, Reference, Replay, StreamDecoder};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -382,11 +382,12 @@ mod requests {
         let schema = RawValue::from_string("{}".to_owned()).unwrap();
         let tool = |name| ToolDeclaration { name, description: "d", schema: &schema, strict: false };
         assert_eq!(
-            encode_deferring(&[tool("x"), tool("y")], |at| at == 1),
+            encode_deferring(&[tool("x"), tool("y")], |at| if at == 1 { Declared::Deferred } else { Declared::Plain }),
             r#"[{"name":"x","description":"d","input_schema":{}},{"name":"y","description":"d","input_schema":{},"defer_loading":true}]"#
         );
         let mut replay = Replay::default();
-        replay.refer(2, vec!["y".to_owned(), "z".to_owned()]);
+        let refer = |name: &'static str| Reference { name: name.to_owned(), json: reference(&tool(name)) };
+        replay.refer(2, vec![refer("y"), refer("z")]);
         let sent = |replay: &Replay| {
             let body: Value = serde_json::from_slice(&encode_request(&conversation(), replay, &options(""))).unwrap();
             body["messages"][2]["content"][0]["content"].clone()

@@ -102,7 +102,13 @@ struct OutputItem<'a> {
     summary: Option<Vec<Object<Part<'a>>>>,
     #[serde(borrow)]
     encrypted_content: Option<&'a RawValue>,
+    /// Who runs a search: `client` or `server`.
+    #[serde(borrow)]
+    execution: Option<Cow<'a, str>>,
 }
+
+/// The tool that a client's search calls.
+const SEARCH: &str = "tool_search";
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -289,8 +295,14 @@ impl Responses {
         progress.done = true;
         let (after_text, after_calls) = (progress.after_text, progress.after_calls);
         match item.kind.as_deref().unwrap_or_default() {
-            "function_call" => {
+            // What the provider searches by itself asks for nothing.
+            "tool_search_call" if item.execution.as_deref() != Some("client") => Ok(()),
+            kind @ ("function_call" | "tool_search_call") => {
                 let mut fragment = head(index, &item, to)?;
+                if kind == "tool_search_call" {
+                    // The item of a search that the client runs names no tool.
+                    fragment.name = Cow::Borrowed(SEARCH);
+                }
                 let whole = arguments(None, item.arguments);
                 (fragment.arguments, fragment.is_value) = (whole.arguments, whole.is_value);
                 to.calls(deltas, |calls, to| calls.whole(&fragment, to))

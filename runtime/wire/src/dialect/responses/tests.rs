@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::dialect::testing::{self, render};
-use crate::dialect::{DecodeLimits, Dialect, RequestOptions, ToolDeclaration};
-use crate::{Conversation, Item, OpaqueBlock, RawCall, Replay};
+use crate::dialect::{Declared, DecodeLimits, Dialect, RequestOptions, ToolDeclaration};
+use crate::{Conversation, Item, OpaqueBlock, RawCall, Reference, Replay};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -406,4 +406,61 @@ mod requests {
             before = body.strip_suffix(b"]}").unwrap().to_vec();
         }
     }
+}
+
+#[test]
+fn a_search_that_the_client_runs_is_a_call() {
+    let item = |execution: &str, arguments: &str| {
+        format!(
+            r#"{{"type":"response.output_item.done","output_index":0,"item":{{"type":"tool_search_call","call_id":"c1","execution":"{execution}","arguments":{arguments}}}}}"#
+        )
+    };
+    check_items(&[&item("client", r#"{"query":"mail"}"#)], &[r#"call c1 tool_search {"query":"mail"}"#]);
+    check_items(&[&item("server", r#"{"query":"mail"}"#)], &[]);
+    check_items(&[r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"tool_search_call"}}"#], &[]);
+}
+
+#[test]
+fn deferred_tools_are_left_out_and_results_bring_them() {
+    let schema = RawValue::from_string("{}".to_owned()).unwrap();
+    let tool = |name| ToolDeclaration { name, description: "d", schema: &schema, strict: false };
+    let how = |at| [Declared::Plain, Declared::Deferred, Declared::Search][at];
+    assert_eq!(
+        encode_deferring(&[tool("x"), tool("y"), tool("s")], how),
+        r#"[{"type":"function","name":"x","description":"d","parameters":{},"strict":false},{"type":"tool_search","execution":"client","description":"d","parameters":{}}]"#
+    );
+    assert_eq!(encode_deferring(&[tool("y")], |_| Declared::Deferred), "");
+    let call = |id: &str| RawCall { id: id.into(), name: "s".into(), arguments: r#"{"q":1}"#.into() };
+    let result = |id: &str| Item::ToolResult { call_id: id.into(), content: "t".into(), is_error: false };
+    let conversation = Conversation {
+        system: String::new(),
+        items: vec![
+            Item::Assistant { text: String::new(), calls: vec![call("c1"), call("c2")] },
+            result("c1"),
+            result("c2"),
+        ],
+    };
+    let mut replay = Replay::default();
+    replay.refer(1, vec![Reference { name: "y".into(), json: reference(&tool("y")) }]);
+    let options = RequestOptions { model: "m", catalog: "", max_tokens: None };
+    let sent = |replay: &Replay| {
+        let body: Value = serde_json::from_slice(&encode_request(&conversation, replay, &options)).unwrap();
+        body["input"].clone()
+    };
+    let plain = |id: &str| json!({"type": "function_call", "call_id": id, "name": "s", "arguments": "{\"q\":1}"});
+    let answer = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "t"});
+    let found = json!({
+        "type": "function", "name": "y", "description": "d", "parameters": {}, "strict": false, "defer_loading": true,
+    });
+    assert_eq!(
+        sent(&replay),
+        json!([
+            {"type": "tool_search_call", "call_id": "c1", "status": "completed", "execution": "client", "arguments": {"q": 1}},
+            plain("c2"),
+            {"type": "tool_search_output", "call_id": "c1", "status": "completed", "execution": "client", "tools": [found]},
+            answer("c2"),
+        ])
+    );
+    replay.keep_references(|_| false);
+    assert_eq!(sent(&replay), json!([plain("c1"), plain("c2"), answer("c1"), answer("c2")]));
 }
