@@ -72,7 +72,7 @@ pub enum WorldError {
     /// A path of the case does not lie below its folder.
     #[error("{table}: {problem}")]
     Path {
-        /// The table of the world: `files`, `outside`, `home` or `links`.
+        /// The table of the world, such as `files`.
         table: &'static str,
         /// What is wrong with which path, and what is expected.
         problem: String,
@@ -151,6 +151,7 @@ impl World {
             ("files", &self.workspace, &spec.files),
             ("outside", &self.outside, &spec.outside),
             ("home", &self.home, &spec.home),
+            ("beside", &self.root, &spec.beside),
         ];
         for (table, folder, entries) in tables {
             for (key, text) in entries {
@@ -164,6 +165,12 @@ impl World {
             let path = self.workspace.join(key);
             path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(at_key)?;
             std::os::unix::fs::symlink(self.substitute(target), path).map_err(at_key)?;
+        }
+        for key in &spec.pipes {
+            let at_key = |source| WorldError::Plant { table: "pipes", key: key.clone(), source };
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            rustix::fs::mknodat(rustix::fs::CWD, self.workspace.join(key), rustix::fs::FileType::Fifo, mode, 0)
+                .map_err(|errno| at_key(errno.into()))?;
         }
         Ok(())
     }
@@ -324,7 +331,13 @@ pub(crate) fn relative(path: &str) -> Result<&Path, String> {
 }
 
 fn check_paths(spec: &WorldSpec) -> Result<(), WorldError> {
-    let tables = [("files", &spec.files), ("outside", &spec.outside), ("home", &spec.home), ("links", &spec.links)];
+    let tables = [
+        ("files", &spec.files),
+        ("outside", &spec.outside),
+        ("home", &spec.home),
+        ("links", &spec.links),
+        ("beside", &spec.beside),
+    ];
     for (table, entries) in tables {
         for (key, text) in entries {
             relative(key).map_err(|problem| WorldError::Path { table, problem })?;
@@ -338,6 +351,16 @@ fn check_paths(spec: &WorldSpec) -> Result<(), WorldError> {
                     problem: format!("link `{key}` has no target, expected a path"),
                 });
             }
+        }
+    }
+    for key in &spec.pipes {
+        relative(key).map_err(|problem| WorldError::Path { table: "pipes", problem })?;
+    }
+    for key in spec.beside.keys() {
+        let folder = key.split('/').next().unwrap_or_default();
+        if !folder.starts_with("workspace") || folder == "workspace" || folder == key {
+            let problem = format!("path `{key}`, expected a file in a folder such as `workspace-old`");
+            return Err(WorldError::Path { table: "beside", problem });
         }
     }
     Ok(())

@@ -5,6 +5,12 @@
 
 #![allow(clippy::expect_used, reason = "a property that does not hold is a panic here")]
 
+#[cfg(target_os = "linux")]
+mod paths;
+
+#[cfg(target_os = "linux")]
+pub use paths::path_gate;
+
 use crate::approval::command::{Analysis, Verdict, analyse};
 use crate::approval::fingerprint::{Grant, Line, Subject};
 
@@ -265,5 +271,7 @@ mod tests {
     fn the_committed_inputs_hold() {
         assert!(replay("command_analysis", command_analysis) >= 8);
         assert!(replay("fingerprint", fingerprint) >= 6);
+        #[cfg(target_os = "linux")]
+        assert!(replay("path_gate", path_gate) >= 8);
     }
 }

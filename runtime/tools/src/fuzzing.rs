@@ -6,8 +6,10 @@
 #![allow(clippy::expect_used, reason = "a property that does not hold is a panic here")]
 
 mod deny;
+mod patch;
 
 pub use deny::deny_rules;
+pub use patch::patch_apply;
 
 use crate::edit_file::matching::{Choice, Plan, Target, find, splice};
 
@@ -110,5 +112,6 @@ mod tests {
     #[test]
     fn the_committed_inputs_hold() {
         assert!(replay("edit_match", edit_match) >= 8);
+        assert!(replay("patch_apply", patch_apply) >= 8);
     }
 }

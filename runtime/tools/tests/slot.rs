@@ -130,6 +130,42 @@ fn a_denied_command_does_not_run_and_an_idle_rule_is_told() {
     assert!(served.join().unwrap().1.contains("by the rule `Bash(touch:*)`") && !folder.path().join("ran").exists());
 }
 
+#[test]
+fn a_trusted_folder_is_trusted_by_the_next_run_too() {
+    let base = tempfile::tempdir().unwrap();
+    let at = |name: &str| base.path().join(name);
+    for folder in ["ws", "lib"] {
+        std::fs::create_dir(at(folder)).unwrap();
+    }
+    std::fs::write(at("lib/a.txt"), "of a library").unwrap();
+    // What only looks at files that may be read needs nobody's approval, and there is nobody.
+    let run = |trust: bool| {
+        let (url, served) = serve(&format!("cat {}", at("lib/a.txt").display()));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_slot"));
+        command.args(["exec", "--base-url", &url, "--model", "m", "--approve", "auto", "--workspace"]).arg(at("ws"));
+        if trust {
+            command.arg("--trust").arg(at("trusted.toml"));
+        }
+        let output = command.arg("task").stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        served.join().unwrap().1.contains("of a library")
+    };
+    let trust =
+        |arguments: &[&Path]| Command::new(env!("CARGO_BIN_EXE_slot")).arg("trust").args(arguments).output().unwrap();
+    assert!(!run(false));
+    assert_eq!(trust(&[&at("trusted.toml"), &at("absent")]).status.code(), Some(2));
+    assert_eq!(trust(&[&at("trusted.toml"), &at("lib")]).status.code(), Some(0));
+    assert!(run(true));
+    assert!(run(true));
+    let listed = String::from_utf8(trust(&[&at("trusted.toml")]).stdout).unwrap();
+    assert_eq!(Path::new(listed.trim_end()), at("lib").canonicalize().unwrap());
+    // Where the model could write to it, a list is none.
+    std::fs::rename(at("trusted.toml"), at("ws/trusted.toml")).unwrap();
+    let refused = slot("http://127.0.0.1:9/v1", &at("ws")).arg("--trust").arg(at("ws/trusted.toml")).output().unwrap();
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && told.contains("lies in the workspace"), "{told}");
+}
+
 /// Starts a command that goes on, in a slot that some signals are ignored in, and waits until it runs.
 fn running(folder: &Path, ignoring: &str) -> Child {
     let (url, _) = serve("echo $$ > pid; mv pid ready; sleep 600");

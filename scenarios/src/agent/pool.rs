@@ -6,7 +6,7 @@ use super::in_process::variables;
 use super::room::Room;
 use crate::faults::Plant;
 use crate::world::{ChangeSpec, ExtensionTool, Found, WorldSpec};
-use slot_runtime::boundary::{FileBoundary, Workspace};
+use slot_runtime::boundary::{FileBoundary, TrustedRoots, Workspace};
 use slot_runtime::contract::{OriginKind, ToolDispatcher, ToolSpec};
 use slot_runtime::deny::{DenyPolicy, DenyRules, Guarded, LiveRules, Roots};
 use slot_runtime::event::{Event, EventSink};
@@ -42,7 +42,7 @@ impl Tools {
     /// The tools of this job.
     pub fn of(job: &Job<'_>, plant: &dyn Plant, host: &SessionHost) -> Result<Tools, String> {
         let root = job.world.workspace();
-        let workspace = Workspace::open(root).map_err(|e| format!("the workspace cannot be opened: {e}"))?;
+        let workspace = opened(job)?;
         let roots = Roots { workspace: Some(root.to_owned()), home: Some(job.world.home().to_owned()) };
         let read = |texts: &[String]| DenyRules::parse(texts, roots.clone()).map_err(|error| error.to_string());
         let rules = Arc::new(LiveRules::new(read(&job.spec.deny)?));
@@ -74,6 +74,19 @@ impl Tools {
         };
         Ok(Tools { dispatcher: pool, rules, changing: Arc::new(changing) })
     }
+}
+
+/// The workspace, with what its user trusts besides, and the runtime's own folder kept from every tool.
+fn opened(job: &Job<'_>) -> Result<Workspace, String> {
+    let own = job.world.home().join(".slot");
+    let workspace =
+        Workspace::open(job.world.workspace()).map_err(|e| format!("the workspace cannot be opened: {e}"))?;
+    let trusted = own.join("trusted.toml");
+    let workspace = match trusted.exists() {
+        true => TrustedRoots::read(&trusted).and_then(|roots| roots.under(&workspace)).map_err(|e| e.to_string())?,
+        false => workspace,
+    };
+    workspace.with_protected(&own).map_err(|e| e.to_string())
 }
 
 fn settings(spec: &WorldSpec, deny: Arc<dyn DenyPolicy>) -> PoolSettings {

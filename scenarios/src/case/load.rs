@@ -276,7 +276,9 @@ impl Loader<'_> {
                 self.problem(&field, "it changes nothing".to_owned(), "give it a tool, remove or deny");
             }
         }
-        let planted: Vec<&String> = case.world.outside.values().chain(case.world.home.values()).collect();
+        let world = &case.world;
+        let planted: Vec<&String> =
+            [&world.outside, &world.home, &world.beside].iter().flat_map(|t| t.values()).collect();
         for (index, canary) in case.world.canaries.iter().enumerate() {
             let field = format!("world.canaries[{index}]");
             if canary.len() < 6 {

@@ -9,6 +9,7 @@ mod gates;
 mod git;
 mod hook;
 mod judged;
+mod paths;
 mod pool;
 mod prefix;
 mod session;
@@ -138,6 +139,22 @@ pub enum Seam {
     BoundaryRefuse,
     /// Refusals carry no next step.
     BoundaryTerse,
+    /// Paths are joined to the workspace and used as they come.
+    BoundaryJoin,
+    /// Whatever begins with the text of the workspace's path is inside.
+    BoundaryPrefix,
+    /// Names in paths are expanded and decoded after they were judged.
+    BoundaryExpand,
+    /// `..` is taken from the text.
+    BoundaryLexical,
+    /// What is protected is written all the same.
+    BoundaryUnprotected,
+    /// Only the exact names are protected.
+    BoundaryExact,
+    /// What a hard link leads to is written.
+    BoundaryInPlace,
+    /// No folder is trusted, whatever its user said.
+    BoundaryTrustless,
     /// Half-written calls of a cut turn are let through.
     TruncationSkip,
     /// An unknown name is taken for the last tool.
@@ -256,6 +273,16 @@ pub enum Seam {
     HooksRewrite,
     /// Changes that belong together are made one by one, and stay when a later one fails.
     PatchInPart,
+    /// What is added or moved replaces what is there.
+    PatchReplaces,
+    /// A patched file gets plain line ends, and one at its end.
+    PatchTidies,
+    /// Of several places the first is patched.
+    PatchFirst,
+    /// What a patch says of permissions is passed over.
+    PatchPlain,
+    /// Sections of a patch that cannot be applied are passed over.
+    PatchSkips,
     /// Repositories are looked at as they are by hand, with whatever they configure.
     GitPlain,
     /// No repository is looked at.
@@ -339,7 +366,7 @@ impl Plant for Seam {
             Seam::InnerFree | Seam::InnerWaits | Seam::InnerDropped => composite::plant(*self, &tools),
             Seam::HooksRewrite => hook::rewriting(tools),
             _ if approval::Command::flaws(*self) => approval::Command::plant(*self, tools),
-            Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse => edit::plant(*self, tools),
+            _ if edit::decorates(*self) => edit::plant(*self, tools),
             Seam::GitPlain | Seam::GitRefuse => git::plant(*self, &tools),
             _ if session::decorates(*self) => session::plant(*self, &tools),
             Seam::CatalogNumbered => prefix::numbered(tools),
@@ -411,6 +438,7 @@ impl Plant for Seam {
             Seam::BoundaryFollow | Seam::BoundaryRefuse | Seam::BoundaryTerse | Seam::PatchInPart => {
                 Arc::new(Files { seam: *self, inner, root: root.to_owned() })
             }
+            _ if paths::decorates(*self) => Arc::new(paths::Paths::new(*self, inner, root)),
             _ => inner,
         }
     }

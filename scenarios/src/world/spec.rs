@@ -24,6 +24,12 @@ pub struct WorldSpec {
     /// Symbolic links of the workspace, path to target.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, String>,
+    /// Files of folders that lie beside the workspace and whose names begin with its name, such as `workspace-old/a`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub beside: BTreeMap<String, String>,
+    /// Named pipes of the workspace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pipes: Vec<String>,
     /// Variables of the environment that the agent is started in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,

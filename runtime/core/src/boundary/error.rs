@@ -183,6 +183,12 @@ impl BoundaryError {
         }
     }
 
+    /// A file was to be made under the name of a folder.
+    pub(super) fn ends_like_a_folder(path: &str) -> Self {
+        let reason = "ends like the path of a folder; a file needs a name after the last slash.".to_owned();
+        BoundaryError::Invalid { path: path.to_owned(), reason }
+    }
+
     /// Whether the boundary itself refused, rather than the file being absent or unfit.
     pub fn is_escape(&self) -> bool {
         matches!(self, BoundaryError::Escape { .. })

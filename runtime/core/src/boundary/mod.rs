@@ -7,7 +7,8 @@
 //! The rules, which hold for every operation:
 //!
 //! - A path is relative to the workspace, or absolute; an absolute one loses the prefix of the root it lies under and
-//!   is refused when it lies under none. `~`, `$VAR`, `%2e` and `\` are ordinary characters.
+//!   is refused when it lies under none. `~`, `$VAR`, `%2e` and `\` are ordinary characters;
+//!   but no folder is made at the top that is called like the first two.
 //! - `..` goes to the folder that holds the folder reached so far, as the kernel does it. It is never taken from the
 //!   text, so `absent/../x` is not found; above a root it is an escape.
 //! - A symbolic link that ends inside a root works, whether its target is written relative or absolute, and also when
@@ -18,19 +19,24 @@
 //!   `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`; where that call is missing, by a walk that opens one component
 //!   at a time and never follows a link. Elsewhere the `cap-std` crate resolves.
 //! - A write is a new file in the same folder, renamed over the old one: complete or not there at all. Nothing is
-//!   written at or below `.git` and the runtime's own configuration, in whatever spelling.
+//!   written at or below `.git` and the runtime's own configuration, in whatever spelling, nor where its host keeps what
+//!   it believes ([`Workspace::with_protected`]), whoever trusts the folder around it.
 //!
 //! Not owned here: hard links. A hard link is a second name for the same file, and no resolution can tell which name
 //! came first. Reading through one works; a write replaces the name inside the workspace and leaves the other one with
-//! its old content. What a person is asked before a write is not owned here either.
+//! its old content. Nor is what somebody does who may rename folders by other means: a folder that is called `.git` only
+//! after a file was written into it was written into as what it was. What a person is asked before a write is not owned
+//! here either.
 
 mod error;
 mod path;
 mod protected;
+mod trust;
 
 #[cfg(target_os = "linux")]
 mod linux;
-#[cfg(not(target_os = "linux"))]
+// Built for tests on Linux too, where it is held against the other one.
+#[cfg(any(not(target_os = "linux"), test))]
 mod portable;
 
 #[cfg(test)]
@@ -42,6 +48,7 @@ pub use error::BoundaryError;
 pub use linux::Workspace;
 #[cfg(not(target_os = "linux"))]
 pub use portable::Workspace;
+pub use trust::{TrustFileError, TrustedRoots};
 
 use std::{
     ffi::OsString,
@@ -214,12 +221,23 @@ pub enum Change<'a> {
         mode: WriteMode,
         /// The file whose permissions a new one gets; what the process gives where absent.
         like: Option<&'a str>,
+        /// Whether it can be run by whoever may read it, in place of what it would be without this.
+        executable: Option<bool>,
     },
     /// A regular file is removed; a link is followed to what it names, and stays.
     Remove {
         /// Which one.
         path: &'a str,
     },
+}
+
+/// The permission bits of a file that can be run by whoever may read it, or by nobody; unchanged where nothing is said.
+fn made_executable(mode: u32, executable: Option<bool>) -> u32 {
+    match executable {
+        None => mode,
+        Some(true) => mode | ((mode & 0o444) >> 2),
+        Some(false) => mode & !0o111,
+    }
 }
 
 /// What a write did.
@@ -256,43 +274,52 @@ pub enum WriteStep {
 /// disk be full at an exact place.
 pub type StepGate = Arc<dyn Fn(WriteStep) -> io::Result<()> + Send + Sync>;
 
-impl FileBoundary for Workspace {
-    fn open_file(&self, path: &str) -> Result<OpenFile, BoundaryError> {
-        Workspace::open_file(self, path)
-    }
+/// The operations of a workspace are those of the boundary.
+macro_rules! file_boundary {
+    ($workspace:ty) => {
+        impl FileBoundary for $workspace {
+            fn open_file(&self, path: &str) -> Result<OpenFile, BoundaryError> {
+                <$workspace>::open_file(self, path)
+            }
 
-    fn open_dir(&self, path: &str) -> Result<OpenDir, BoundaryError> {
-        Workspace::open_dir(self, path)
-    }
+            fn open_dir(&self, path: &str) -> Result<OpenDir, BoundaryError> {
+                <$workspace>::open_dir(self, path)
+            }
 
-    fn metadata(&self, path: &str) -> Result<Metadata, BoundaryError> {
-        Workspace::metadata(self, path)
-    }
+            fn metadata(&self, path: &str) -> Result<Metadata, BoundaryError> {
+                <$workspace>::metadata(self, path)
+            }
 
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
-        Workspace::list_dir(self, path, limit)
-    }
+            fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
+                <$workspace>::list_dir(self, path, limit)
+            }
 
-    fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        Workspace::write_atomic(self, path, bytes, mode)
-    }
+            fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
+                <$workspace>::write_atomic(self, path, bytes, mode)
+            }
 
-    fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
-        Workspace::change_all(self, changes)
-    }
+            fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+                <$workspace>::change_all(self, changes)
+            }
 
-    fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
-        Workspace::create_dirs(self, path)
-    }
+            fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
+                <$workspace>::create_dirs(self, path)
+            }
+        }
+    };
 }
 
-/// A resolved path as it is shown: the root of the workspace is `.`.
+file_boundary!(Workspace);
+#[cfg(all(target_os = "linux", test))]
+file_boundary!(portable::Workspace);
+
 /// Whether nothing may be written at or below a path, as far as its own names tell; a link may lead to such a place all the
 /// same.
 pub fn is_protected(path: &Path) -> bool {
     protected::is_protected(path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>().iter())
 }
 
+/// A resolved path as it is shown: the root of the workspace is `.`.
 fn shown_path(path: &Path) -> PathBuf {
     if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_path_buf() }
 }

@@ -68,6 +68,12 @@ pub(super) fn parse(text: &[u8]) -> Result<PathText, String> {
     Ok(PathText { absolute: text.starts_with(b"/"), parts })
 }
 
+/// Whether a shell would read a first name as another place: nothing expands it here, and a folder that is made under such
+/// a name is never the one that was meant.
+pub(super) fn is_shell_word(name: &OsStr) -> bool {
+    matches!(name.as_bytes().first(), Some(b'~' | b'$'))
+}
+
 /// The names of an absolute path of a root. Such a path has been resolved by the system or was given by the host.
 pub(super) fn names_of(path: &Path) -> Vec<OsString> {
     path.components()

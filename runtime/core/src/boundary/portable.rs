@@ -1,14 +1,15 @@
 //! [`Workspace`] where there is no `openat2`: the `cap-std` crate resolves each path under the root's handle and
 //! refuses what leads out.
 //!
-//! Three things are less than on Linux: a link whose target is written as an absolute path is refused even when it leads
-//! inside, a write through a link that dangles is refused, and folders made for a write that then failed stay.
+//! Four things are less than on Linux: a link whose target is written as an absolute path is refused even when it leads
+//! inside, a write through a link that dangles is refused, folders made for a write that then failed stay, and a link that
+//! is put in the place of a folder between the look and the use is followed as long as it stays inside.
 
 use super::{
     BoundaryError, Change, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, StepGate, WriteMode, WriteStep,
-    Written,
-    path::{Part, names_of, parse, strip_root},
-    protected::is_protected,
+    Written, made_executable,
+    path::{Part, is_shell_word, names_of, parse, strip_root},
+    protected::Places,
     shown_path,
 };
 use cap_std::{
@@ -21,14 +22,18 @@ use std::{
     fmt,
     hash::{BuildHasher, Hasher, RandomState},
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::Arc,
 };
+
+/// The permissions a replaced file keeps. The set-user and set-group bits are dropped, as the system does on a write.
+const KEPT_MODE: u32 = 0o1777;
 
 /// A handle on the folders whose files may be used. Cheap to clone.
 #[derive(Clone)]
 pub struct Workspace {
     roots: Arc<Vec<Root>>,
+    protected: Places,
     gate: Option<StepGate>,
 }
 
@@ -44,18 +49,26 @@ impl fmt::Debug for Workspace {
     }
 }
 
+/// A file as it was before a change.
+struct Old {
+    bytes: Vec<u8>,
+    mode: u32,
+}
+
 /// A path under one of the roots, not yet resolved.
 struct Place<'a> {
     root: &'a Root,
     is_workspace: bool,
     relative: PathBuf,
+    /// Whether the text asks for a folder.
+    is_folder: bool,
     text: &'a str,
 }
 
 impl Workspace {
     /// A handle on the folder at `root`, which the user chose; links in `root` itself are followed.
     pub fn open(root: &Path) -> Result<Workspace, BoundaryError> {
-        Ok(Workspace { roots: Arc::new(vec![Root::open(root)?]), gate: None })
+        Ok(Workspace { roots: Arc::new(vec![Root::open(root)?]), protected: Places::default(), gate: None })
     }
 
     /// The same handle with one more root, which the user trusts: absolute paths may lead into it too.
@@ -65,13 +78,19 @@ impl Workspace {
             roots.push(known.duplicate()?);
         }
         roots.push(Root::open(root)?);
-        Ok(Workspace { roots: Arc::new(roots), gate: self.gate.clone() })
+        Ok(Workspace { roots: Arc::new(roots), ..self.clone() })
+    }
+
+    /// The same handle, under which nothing is written at or below `place`. See the one of Linux.
+    pub fn with_protected(&self, place: &Path) -> Result<Workspace, BoundaryError> {
+        let failed = |e| BoundaryError::from_io(&place.to_string_lossy(), "protect", e);
+        Ok(Workspace { protected: self.protected.with(place).map_err(failed)?, ..self.clone() })
     }
 
     /// The same handle, with `gate` asked before each step of a write.
     #[must_use]
     pub fn with_step_gate(&self, gate: StepGate) -> Workspace {
-        Workspace { roots: Arc::clone(&self.roots), gate: Some(gate) }
+        Workspace { gate: Some(gate), ..self.clone() }
     }
 
     /// The absolute path of the workspace folder, links resolved.
@@ -84,7 +103,7 @@ impl Workspace {
         let place = self.place(path)?;
         place.require_file("open")?;
         let mut options = OpenOptions::new();
-        options.read(true).custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
+        options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
         let file = place.root.handle.open_with(&place.relative, &options).map_err(|e| place.error("open", e))?;
         let found = file.metadata().map_err(|e| place.error("open", e))?;
         if !found.is_file() {
@@ -96,9 +115,14 @@ impl Workspace {
     /// Opens a folder. See [`super::FileBoundary::open_dir`].
     pub fn open_dir(&self, path: &str) -> Result<OpenDir, BoundaryError> {
         let place = self.place(path)?;
-        place.root.handle.open_dir(&place.relative).map_err(|e| place.error("open", e))?;
+        let _folder = place.root.handle.open_dir(&place.relative).map_err(|e| place.error("open", e))?;
         let resolved = place.resolved()?;
-        Ok(OpenDir { path: shown_path(&resolved), absolute: place.root.path.join(&resolved) })
+        Ok(OpenDir {
+            path: shown_path(&resolved),
+            absolute: place.root.path.join(&resolved),
+            #[cfg(target_os = "linux")]
+            handle: _folder.into_std_file().into(),
+        })
     }
 
     /// What is known of a file or folder. See [`super::FileBoundary::metadata`].
@@ -136,8 +160,19 @@ impl Workspace {
 
     /// Replaces or creates a file in one step. See [`super::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
+        self.write(path, bytes, mode, |permissions| permissions)
+    }
+
+    /// The same, with the permissions that `permissions` makes of those the file would get.
+    fn write(
+        &self,
+        path: &str,
+        bytes: &[u8],
+        mode: WriteMode,
+        permissions: impl Fn(u32) -> u32,
+    ) -> Result<Written, BoundaryError> {
         let place = self.place(path)?;
-        place.require_writable()?;
+        self.require_writable(&place)?;
         let old = match place.root.handle.metadata(&place.relative) {
             Ok(found) if !found.is_file() => {
                 return Err(BoundaryError::NotAFile { path: path.to_owned(), kind: kind_of(found.file_type()) });
@@ -147,12 +182,8 @@ impl Workspace {
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => return Err(place.error("write", e)),
         };
-        let created = old.is_none();
         // What exists is replaced under its resolved name, so that a link keeps being one.
-        let target = if created { place.relative.clone() } else { place.canonical()? };
-        if created && place.root.handle.symlink_metadata(&target).is_ok() {
-            return Err(place.not_found());
-        }
+        let target = if old.is_some() { place.canonical()? } else { place.to_create()? };
         let folder = target.parent().unwrap_or(Path::new(""));
         if !folder.as_os_str().is_empty() {
             self.before(path, WriteStep::MakeFolder)?;
@@ -160,14 +191,14 @@ impl Workspace {
         }
         let name = format!(".slot-{:016x}.tmp", RandomState::new().build_hasher().finish());
         let temporary = folder.join(name);
-        let done = self.fill_and_rename(&place, &temporary, &target, bytes, old.as_ref());
+        let done = self.fill_and_rename(&place, &temporary, &target, bytes, old.as_ref(), permissions);
         if done.is_err() {
             // Nothing is left to be done about a file that cannot be removed; the error that led here is reported.
             let _ = place.root.handle.remove_file(&temporary);
         }
         done?;
         let shown = if place.is_workspace { target } else { place.root.path.join(target) };
-        Ok(Written { path: shown, created })
+        Ok(Written { path: shown, created: old.is_none() })
     }
 
     /// Makes changes, all of them or none. See [`super::FileBoundary::change_all`].
@@ -183,9 +214,9 @@ impl Workspace {
                     undos.push((path, old));
                 }
                 Err(error) => {
-                    let back = |(path, old): (&str, Option<Vec<u8>>)| {
+                    let back = |(path, old): (&str, Option<Old>)| {
                         let taken = match old {
-                            Some(old) => self.write_atomic(path, &old, WriteMode::Overwrite).map(drop),
+                            Some(old) => self.write(path, &old.bytes, WriteMode::Overwrite, |_| old.mode).map(drop),
                             None => self.remove(path),
                         };
                         taken.is_err().then(|| path.to_owned())
@@ -203,21 +234,23 @@ impl Workspace {
     }
 
     /// One change, with what was there before.
-    fn change(&self, change: Change<'_>) -> Result<(Written, Option<Vec<u8>>), BoundaryError> {
-        let old = |path: &str| -> Result<Vec<u8>, BoundaryError> {
-            let mut bytes = Vec::new();
-            let mut open = self.open_file(path)?;
+    fn change(&self, change: Change<'_>) -> Result<(Written, Option<Old>), BoundaryError> {
+        let old = |path: &str| -> Result<Old, BoundaryError> {
+            let (mut bytes, mut open) = (Vec::new(), self.open_file(path)?);
             io::Read::read_to_end(&mut open.file, &mut bytes).map_err(|e| BoundaryError::from_io(path, "read", e))?;
-            Ok(bytes)
+            Ok(Old { bytes, mode: self.permissions(path)? })
         };
         match change {
-            Change::Write { path, bytes, mode, .. } => {
+            Change::Write { path, bytes, mode, like, executable } => {
+                let like = like.map(|like| self.permissions(like)).transpose()?;
                 let before = match old(path) {
-                    Ok(bytes) => Some(bytes),
+                    Ok(old) => Some(old),
                     Err(BoundaryError::NotFound { .. }) => None,
                     Err(error) => return Err(error),
                 };
-                Ok((self.write_atomic(path, bytes, mode)?, before))
+                let like = like.filter(|_| before.is_none());
+                let permissions = |given| made_executable(like.unwrap_or(given), executable);
+                Ok((self.write(path, bytes, mode, permissions)?, before))
             }
             Change::Remove { path } => {
                 let before = old(path)?;
@@ -228,9 +261,15 @@ impl Workspace {
         }
     }
 
+    fn permissions(&self, path: &str) -> Result<u32, BoundaryError> {
+        let place = self.place(path)?;
+        let found = place.root.handle.metadata(&place.relative).map_err(|e| place.error("look at", e))?;
+        Ok(found.permissions().mode())
+    }
+
     fn remove(&self, path: &str) -> Result<(), BoundaryError> {
         let place = self.place(path)?;
-        place.require_writable()?;
+        self.require_writable(&place)?;
         place.require_file("remove")?;
         self.before(path, WriteStep::Remove)?;
         place.root.handle.remove_file(place.canonical()?).map_err(|e| place.error("remove", e))
@@ -239,7 +278,11 @@ impl Workspace {
     /// Creates a folder and what is missing above it. See [`super::FileBoundary::create_dirs`].
     pub fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
         let place = self.place(path)?;
-        place.require_writable()?;
+        self.require_writable(&place)?;
+        if place.means_nothing() {
+            // What exists is fine.
+            place.root.handle.open_dir(&place.relative).map_err(|e| place.error("create", e))?;
+        }
         place.root.handle.create_dir_all(&place.relative).map_err(|e| place.error("create", e))?;
         Ok(shown_path(&place.resolved()?))
     }
@@ -251,6 +294,7 @@ impl Workspace {
         target: &Path,
         bytes: &[u8],
         old: Option<&cap_std::fs::Metadata>,
+        permissions: impl Fn(u32) -> u32,
     ) -> Result<(), BoundaryError> {
         let failed = |e| place.error("write", e);
         let folder = &place.root.handle;
@@ -260,19 +304,36 @@ impl Workspace {
         let mut file = folder.open_with(temporary, &options).map_err(failed)?;
         self.before(place.text, WriteStep::WriteContent)?;
         file.write_all(bytes).map_err(failed)?;
-        if let Some(old) = old {
-            self.before(place.text, WriteStep::KeepOwnerAndMode)?;
-            let new = file.metadata().map_err(failed)?;
-            if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-                return Err(BoundaryError::Owner { path: place.text.to_owned() });
-            }
-            let mode = cap_std::fs::Permissions::from_mode(old.permissions().mode() & 0o1777);
-            file.set_permissions(mode).map_err(failed)?;
+        self.before(place.text, WriteStep::KeepOwnerAndMode)?;
+        let new = file.metadata().map_err(failed)?;
+        if old.is_some_and(|old| (new.uid(), new.gid()) != (old.uid(), old.gid())) {
+            return Err(BoundaryError::Owner { path: place.text.to_owned() });
         }
+        let mode = permissions(old.map_or(new.permissions().mode(), |old| old.permissions().mode()));
+        file.set_permissions(cap_std::fs::Permissions::from_mode(mode & KEPT_MODE)).map_err(failed)?;
         self.before(place.text, WriteStep::Sync)?;
         file.sync_all().map_err(failed)?;
         self.before(place.text, WriteStep::Rename)?;
         folder.rename(temporary, folder, target).map_err(failed)
+    }
+
+    /// Refuses what may only be read: judged by the deepest folder that exists, links resolved, and the names below; and by
+    /// the names as they are written.
+    fn require_writable(&self, place: &Place<'_>) -> Result<(), BoundaryError> {
+        let (mut names, written) = (names_of(&place.relative), names_of(&place.relative));
+        for existing in place.relative.ancestors() {
+            let here = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
+            if let Ok(resolved) = place.root.handle.canonicalize(here) {
+                names = names_of(&resolved);
+                names.extend(names_of(place.relative.strip_prefix(existing).unwrap_or(Path::new(""))));
+                break;
+            }
+        }
+        let forbid = |names: &[OsString]| self.protected.forbid(&place.root.path, place.is_workspace, names.iter());
+        if forbid(&names) || forbid(&written) {
+            return Err(BoundaryError::Protected { path: place.text.to_owned() });
+        }
+        Ok(())
     }
 
     fn before(&self, path: &str, step: WriteStep) -> Result<(), BoundaryError> {
@@ -308,7 +369,8 @@ impl Workspace {
             });
         }
         let relative = shown_path(&relative);
-        Ok(Place { root: &self.roots[index], is_workspace: index == 0, relative, text })
+        let is_folder = rest.last() == Some(&Part::Here);
+        Ok(Place { root: &self.roots[index], is_workspace: index == 0, relative, is_folder, text })
     }
 }
 
@@ -343,25 +405,33 @@ impl Place<'_> {
         Err(BoundaryError::NotAFile { path: self.text.to_owned(), kind: kind_of(found.file_type()) })
     }
 
-    /// Refuses what may only be read: judged by the deepest folder that exists, links resolved, and the names below.
-    fn require_writable(&self) -> Result<(), BoundaryError> {
-        let mut names: Vec<OsString> = names_of(&self.relative);
-        for existing in self.relative.ancestors() {
-            let here = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
-            if let Ok(resolved) = self.root.handle.canonicalize(here) {
-                names.extend(names_of(&resolved));
-                break;
-            }
-        }
-        if is_protected(&names) {
-            return Err(BoundaryError::Protected { path: self.text.to_owned() });
-        }
-        Ok(())
-    }
-
     /// The path with its links resolved, under its root.
     fn canonical(&self) -> Result<PathBuf, BoundaryError> {
         self.root.handle.canonicalize(&self.relative).map_err(|e| self.error("resolve", e))
+    }
+
+    /// The path of a file that is not there yet, as far as it exists without links: a link that dangles is not written
+    /// through, and nothing goes up again behind what is missing.
+    fn to_create(&self) -> Result<PathBuf, BoundaryError> {
+        if self.root.handle.symlink_metadata(&self.relative).is_ok() {
+            return Err(self.not_found());
+        }
+        if self.is_folder {
+            return Err(BoundaryError::ends_like_a_folder(self.text));
+        }
+        let Some(name) = self.relative.file_name() else { return Err(self.not_found()) };
+        let parent = self.relative.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        match self.root.handle.canonicalize(parent) {
+            Ok(folder) => Ok(if folder == Path::new(".") { PathBuf::from(name) } else { folder.join(name) }),
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !self.means_nothing() => Ok(self.relative.clone()),
+            Err(e) => Err(self.error("write", e)),
+        }
+    }
+
+    /// Whether no folder is made on the way: the path goes up somewhere, or begins with a name that nobody means.
+    fn means_nothing(&self) -> bool {
+        let mut parts = self.relative.components();
+        parts.any(|part| part == Component::ParentDir) || self.relative.iter().next().is_some_and(is_shell_word)
     }
 
     /// The path with its links resolved, as answers give it.

@@ -3,16 +3,68 @@
 //!
 //! - `.git`, at any depth: hooks, filters and the configuration that names them are programs that the next `git` runs.
 //! - `.slot`: the runtime's own configuration.
+//! - The places that the host names, by their absolute paths: where its own state lies ([`Places`]).
 //!
 //! The names are compared as the most careless file system would compare them, on every system: a workspace is copied,
-//! mounted and checked out elsewhere. Judged is the resolved path, so no link leads around it.
+//! mounted and checked out elsewhere. Judged is the resolved path, so no link leads around it, and no hard link, since a
+//! write replaces a name and never the file behind it.
 
-use std::ffi::{OsStr, OsString};
+use super::path::names_of;
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
 
 /// Names that protect everything at and below them.
 const NAMES: [&str; 2] = [".git", ".slot"];
-/// The short name that some Windows file systems give to `.git`.
-const SHORT_NAMES: [&str; 1] = ["git~1"];
+/// The short names that some Windows file systems give to them.
+const SHORT_NAMES: [&str; 2] = ["git~1", "slot~1"];
+
+/// What is protected by where it lies.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places(Arc<Vec<Vec<String>>>);
+
+impl Places {
+    /// These and one more: a file or a folder, which need not exist.
+    pub(super) fn with(&self, path: &Path) -> io::Result<Places> {
+        let mut places = self.0.to_vec();
+        places.push(names_of(&resolved(path)?).iter().map(|name| folded(name)).collect());
+        Ok(Places(Arc::new(places)))
+    }
+
+    /// Whether nothing may be written at the resolved path made of `names` under the root at `root`. What the name of a
+    /// root protects is for the workspace itself the choice of whoever opened it.
+    pub(super) fn forbid<'a>(
+        &self,
+        root: &Path,
+        is_workspace: bool,
+        names: impl Iterator<Item = &'a OsString> + Clone,
+    ) -> bool {
+        let root = names_of(root);
+        if is_protected(names.clone()) || (!is_workspace && is_protected(&root)) {
+            return true;
+        }
+        let path: Vec<String> = root.iter().map(|name| folded(name)).chain(names.map(|name| folded(name))).collect();
+        self.0.iter().any(|place| path.starts_with(place))
+    }
+}
+
+/// An absolute path without links, as far as it exists.
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    for existing in path.ancestors() {
+        let Ok(mut resolved) = existing.canonicalize() else { continue };
+        let rest = path.strip_prefix(existing).unwrap_or(Path::new(""));
+        if rest.components().all(|part| matches!(part, Component::Normal(_))) {
+            resolved.push(rest);
+            return Ok(resolved);
+        }
+        break;
+    }
+    Err(io::ErrorKind::InvalidFilename.into())
+}
 
 /// Whether nothing may be written at the resolved path made of `names`.
 pub(super) fn is_protected<'a>(names: impl IntoIterator<Item = &'a OsString>) -> bool {
@@ -20,11 +72,18 @@ pub(super) fn is_protected<'a>(names: impl IntoIterator<Item = &'a OsString>) ->
 }
 
 fn is_protected_name(name: &OsStr) -> bool {
-    let folded: String =
-        name.to_string_lossy().chars().filter(|c| !is_ignored(*c)).flat_map(char::to_lowercase).collect();
+    let folded = folded(name);
+    NAMES.contains(&folded.as_str()) || SHORT_NAMES.contains(&folded.as_str())
+}
+
+/// A name as the most careless file system compares it.
+fn folded(name: &OsStr) -> String {
+    let kept = name.to_string_lossy();
+    let kept = kept.chars().filter(|c| !is_ignored(*c));
+    // Through the capitals, where letters meet that have no capital of their own, such as the long s.
+    let folded: String = kept.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
     // A stream of the folder, as in `.git::$INDEX_ALLOCATION`, is the folder.
-    let folded = folded.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
-    NAMES.contains(&folded) || SHORT_NAMES.contains(&folded)
+    folded.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']).to_owned()
 }
 
 /// Characters that file systems of Apple leave out when they compare names.
@@ -60,6 +119,8 @@ mod tests {
             ".g\u{200c}it/x",
             ".git::$DATA",
             ".Slot/a",
+            ".\u{17f}lot/a",
+            "SLOT~1",
         ] {
             check(path, true);
         }
@@ -72,5 +133,30 @@ mod tests {
         {
             check(path, false);
         }
+    }
+
+    #[track_caller]
+    fn check_place(place: &str, root: &str, is_workspace: bool, path: &str, expect: bool) {
+        let places = Places::default().with(Path::new(place)).expect("an absolute path");
+        let names: Vec<OsString> = path.split('/').filter(|name| !name.is_empty()).map(OsString::from).collect();
+        assert_eq!(places.forbid(Path::new(root), is_workspace, names.iter()), expect, "{path} in {root}");
+    }
+
+    #[test]
+    fn a_place_is_protected_with_what_lies_below_it() {
+        check_place("/absent/state", "/absent", true, "state", true);
+        check_place("/absent/state", "/absent", true, "State./deep/x", true);
+        check_place("/absent/state", "/", false, "absent/state/x", true);
+        check_place("/absent/state", "/absent/state", false, "x", true);
+        check_place("/absent/state", "/absent", true, "state-of-things", false);
+        check_place("/absent/state", "/absent", true, "other/state", false);
+        assert!(Places::default().with(Path::new("/absent/../x")).is_err());
+    }
+
+    #[test]
+    fn the_name_of_a_root_protects_it_unless_it_is_the_workspace() {
+        check_place("/absent", "/h/.slot/memory", false, "x", true);
+        check_place("/absent", "/h/.slot/memory", true, "x", false);
+        check_place("/absent", "/h/.git", false, "", true);
     }
 }

@@ -21,7 +21,10 @@ use slot_runtime::{
         ToolOutput, ToolSpec, ValidationFault,
     },
 };
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
 
 /// How far from its line a hunk is looked for where nothing is said.
 const FUZZ: u64 = 3;
@@ -34,7 +37,8 @@ File: PATH (or *** Add File, *** Delete File, with *** Move to: PATH), @@, *** E
 the lines that stay and go verbatim from a prior read_file result, three around each change. A hunk that does not fit on its \
 line is looked for up to fuzz lines away (3 when absent, 50 at most) and must then fit in one place alone; blanks at the \
 ends of lines are not compared. Lines that stay, their CRLF and a missing newline at the end stay as they are. A file that \
-is added or moved to must not exist. Do not use it for a single small change, or to replace a whole file. \
+is added or moved to must not exist. The lines of git may move a file or change its mode (100644, 100755); binary sections \
+are refused. Do not use it for a single small change, or to replace a whole file. \
 Example: {\"patch\": \"--- a/src/main.rs\\n+++ b/src/main.rs\\n@@ -3,3 +3,3 @@\\n fn main() {\\n-    run(80);\\n+    \
 run(8080);\\n }\\n\"}.";
 
@@ -146,6 +150,8 @@ struct Touched {
     after: Option<Vec<u8>>,
     /// The file it was moved from.
     like: Option<String>,
+    /// Whether it can be run, where the patch says so.
+    executable: Option<bool>,
 }
 
 /// All files that the patch touches, in its order.
@@ -162,12 +168,13 @@ fn patch_files(boundary: &dyn FileBoundary, request: &Request<'_>) -> Result<Str
         plan.section(file, request.fuzz)?;
     }
     // Files are written before any is removed, so that what a new one is like is still there.
-    let write = |file: &'_ Touched| file.after.is_some() && file.after != file.before;
+    let write = |file: &'_ Touched| file.after.is_some() && (file.after != file.before || file.executable.is_some());
     let writes = plan.touched.iter().filter(|file| write(file)).map(|file| Change::Write {
         path: &file.path,
         bytes: file.after.as_deref().unwrap_or_default(),
         mode: if file.before.is_some() { WriteMode::Overwrite } else { WriteMode::Create },
         like: file.like.as_deref(),
+        executable: file.executable,
     });
     let removes = plan.touched.iter().filter(|file| file.before.is_some() && file.after.is_none());
     let changes: Vec<Change<'_>> = writes.chain(removes.map(|file| Change::Remove { path: &file.path })).collect();
@@ -180,8 +187,9 @@ impl Plan<'_> {
         match &file.action {
             Action::Create { path } => {
                 let index = self.absent(path)?;
-                self.touched[index].after = Some(created(&file.hunks));
-                self.told.push(format!("A {path}"));
+                (self.touched[index].after, self.touched[index].executable) =
+                    (Some(created(&file.hunks)), file.executable);
+                self.told.push(format!("A {path}{}", words::mode(file.executable)));
             }
             Action::Delete { path, blind } => {
                 let index = self.present(path)?;
@@ -191,22 +199,26 @@ impl Plan<'_> {
                         return Err(ToolError::InvalidInput(words::not_all(path)));
                     }
                 }
-                self.touched[index].after = None;
+                (self.touched[index].after, self.touched[index].executable) = (None, None);
                 self.told.push(format!("D {path}"));
             }
             Action::Update { path, to } => {
                 let index = self.present(path)?;
                 let new = self.applied(index, path, file, fuzz)?;
+                let executable = file.executable.or(self.touched[index].executable);
+                let what = format!("{}{}", words::hunks(file.hunks.len()), words::mode(file.executable));
                 let Some(to) = to else {
-                    self.touched[index].after = Some(new);
-                    self.told.push(format!("M {path}{}", words::hunks(file.hunks.len())));
+                    (self.touched[index].after, self.touched[index].executable) = (Some(new), executable);
+                    self.told.push(format!("M {path}{what}"));
                     return Ok(());
                 };
                 let target = self.absent(to)?;
-                let like = self.touched[index].before.is_some().then(|| self.touched[index].path.clone());
-                self.touched[index].after = None;
-                (self.touched[target].after, self.touched[target].like) = (Some(new), like);
-                self.told.push(format!("R {path} -> {to}{}", words::hunks(file.hunks.len())));
+                let from = &mut self.touched[index];
+                let like = from.before.is_some().then(|| from.path.clone()).or_else(|| from.like.clone());
+                (from.after, from.executable) = (None, None);
+                let moved = &mut self.touched[target];
+                (moved.after, moved.like, moved.executable) = (Some(new), like, executable);
+                self.told.push(format!("R {path} -> {to}{what}"));
             }
         }
         Ok(())
@@ -248,7 +260,7 @@ impl Plan<'_> {
         };
         let known = self.touched.iter().position(|file| match &resolved {
             Some(resolved) => file.resolved.as_ref() == Some(resolved),
-            None => file.path == path,
+            None => file.resolved.is_none() && plain(&file.path).eq(plain(path)),
         });
         if let Some(index) = known {
             return Ok(index);
@@ -257,9 +269,15 @@ impl Plan<'_> {
             Some(_) => Some(content(path, self.boundary.open_file(path).map_err(refused)?)?),
             None => None,
         };
-        self.touched.push(Touched { path: path.to_owned(), resolved, after: before.clone(), before, like: None });
+        let (path, after) = (path.to_owned(), before.clone());
+        self.touched.push(Touched { path, resolved, after, before, like: None, executable: None });
         Ok(self.touched.len() - 1)
     }
+}
+
+/// The names of a path without the points that stand for where they are.
+fn plain(path: &str) -> impl Iterator<Item = Component<'_>> {
+    Path::new(path).components().filter(|part| *part != Component::CurDir)
 }
 
 #[cfg(test)]

@@ -74,6 +74,36 @@ fn a_file_is_moved_with_its_permissions() {
 }
 
 #[test]
+fn a_mode_is_changed_with_and_without_content() {
+    let world = world();
+    let patch = "diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n\
+                 diff --git a/n b/n\nnew file mode 100755\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n\
+                 diff --git a/gone.txt b/moved\nold mode 100644\nnew mode 100755\nrename from gone.txt\nrename to moved\n";
+    let said = "Patched:\nM a.txt (can be run now)\nA n (can be run now)\nR gone.txt -> moved (can be run now)";
+    assert_eq!(run(&world, json!({ "patch": patch })), Ok(said.to_owned()));
+    for name in ["a.txt", "n", "moved"] {
+        let mode = fs::metadata(world.path(name)).expect("it exists").permissions().mode();
+        assert_eq!(mode & 0o111, (mode & 0o444) >> 2, "{name}");
+    }
+    assert_eq!(fs::read_to_string(world.path("a.txt")).expect("text"), "a\nb\nc\n");
+    let back =
+        "diff --git a/a.txt b/a.txt\nold mode 100755\nnew mode 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+A\n";
+    let said = "Patched:\nM a.txt (1 hunk) (cannot be run any more)";
+    assert_eq!(run(&world, json!({ "patch": back })), Ok(said.to_owned()));
+    assert_eq!(fs::metadata(world.path("a.txt")).expect("it exists").permissions().mode() & 0o111, 0);
+}
+
+#[test]
+fn a_new_file_may_have_two_sections_and_two_spellings() {
+    let patch = "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n--- ./n\n+++ ./n\n@@ -1 +1 @@\n-n\n+m\n";
+    check(
+        patch,
+        "Patched:\nA n\nM ./n (1 hunk)",
+        &[("a.txt", "a\nb\nc\n"), ("sub/b.txt", "1\r\n2\r\n"), ("gone.txt", "x\n"), ("n", "m\n")],
+    );
+}
+
+#[test]
 fn a_file_may_have_two_sections() {
     let patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+A\n--- ./a.txt\n+++ ./a.txt\n@@ -3 +3 @@\n-c\n+C\n";
     check(
@@ -139,26 +169,54 @@ fn what_is_no_patch_is_refused_before_anybody_is_asked() {
     assert!(error.contains("50 at most"), "{error}");
 }
 
-#[test]
-fn a_disk_that_fills_at_any_step_leaves_every_file_as_it_was() {
+/// A change, a file that grows, one that goes, one that comes in a new folder, one that moves and one that can be run.
+fn everything() -> String {
+    let moved =
+        "diff --git a/m.txt b/n/m.txt\nold mode 100644\nnew mode 100755\nrename from m.txt\nrename to n/m.txt\n";
+    let mode = "diff --git a/r.sh b/r.sh\nold mode 100644\nnew mode 100755\n";
+    format!("{ALL}{moved}{mode}")
+}
+
+/// Every file with what it holds and who may do what with it.
+fn state(world: &World) -> BTreeMap<String, (String, u32)> {
+    let mode = |name: &str| fs::metadata(world.path(name)).expect("it exists").permissions().mode();
+    files(world).into_iter().map(|(name, text)| (name.clone(), (text, mode(&name)))).collect()
+}
+
+#[track_caller]
+fn check_failing(kind: io::ErrorKind) {
+    let full = || world().with("m.txt", "m\n").with("r.sh", "r\n");
     let run_failing_at = |world: &World, fail_at: usize| {
-        let steps = Arc::new(Mutex::new(0));
+        let steps = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&steps);
-        let boundary = world.boundary().with_step_gate(Arc::new(move |_: WriteStep| {
+        // Only this step fails, so that whatever takes the others back can work.
+        let boundary = world.boundary().with_step_gate(Arc::new(move |step: WriteStep| {
             let mut seen = seen.lock().expect("no panic holds it");
-            *seen += 1;
-            if *seen > fail_at { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+            seen.push(step);
+            if seen.len() == fail_at { Err(kind.into()) } else { Ok(()) }
         }));
-        let result = call(&ApplyPatch::new(Arc::new(boundary)), json!({ "patch": ALL }));
-        let steps = *steps.lock().expect("no panic holds it");
+        let result = call(&ApplyPatch::new(Arc::new(boundary)), json!({ "patch": everything() }));
+        let steps = steps.lock().expect("no panic holds it").clone();
         (result, steps)
     };
-    let (result, steps) = run_failing_at(&world(), usize::MAX);
-    assert!(result.is_ok() && steps > 15, "{steps}");
-    for fail_at in 0..steps {
-        let world = world();
-        let before = files(&world);
-        assert!(run_failing_at(&world, fail_at).0.is_err());
-        assert_eq!(files(&world), before, "failing at {fail_at}");
+    let (result, steps) = run_failing_at(&full(), usize::MAX);
+    assert!(result.is_ok(), "{result:?}");
+    use WriteStep::{KeepOld, KeepOwnerAndMode, MakeFolder, MakeTemporary, Remove, Rename, Sync, WriteContent};
+    for step in [MakeFolder, MakeTemporary, WriteContent, KeepOwnerAndMode, Sync, KeepOld, Rename, Remove] {
+        assert!(steps.contains(&step), "{step:?} is no step of this patch");
     }
+    for fail_at in 1..=steps.len() {
+        let world = full();
+        let before = state(&world);
+        let error = run_failing_at(&world, fail_at).0.expect_err("a step failed");
+        assert_eq!(state(&world), before, "failing at {fail_at}, {:?}: {error}", steps[fail_at - 1]);
+        assert!(!world.path("new").exists() && !world.path("n").exists(), "a folder is left, failing at {fail_at}");
+    }
+}
+
+#[test]
+fn a_failure_at_any_step_leaves_every_file_as_it_was() {
+    check_failing(io::ErrorKind::StorageFull);
+    check_failing(io::ErrorKind::PermissionDenied);
+    check_failing(io::ErrorKind::ReadOnlyFilesystem);
 }

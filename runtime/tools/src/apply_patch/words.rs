@@ -22,6 +22,15 @@ pub(super) fn hunks(count: usize) -> String {
     }
 }
 
+/// What is told of permissions.
+pub(super) fn mode(executable: Option<bool>) -> &'static str {
+    match executable {
+        None => "",
+        Some(true) => " (can be run now)",
+        Some(false) => " (cannot be run any more)",
+    }
+}
+
 /// What is told of a hunk that stood elsewhere.
 pub(super) fn moved(path: &str, hunk: usize, drift: isize) -> String {
     let (count, way) = (drift.unsigned_abs(), if drift < 0 { "above" } else { "below" });

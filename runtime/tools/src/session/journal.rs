@@ -114,7 +114,7 @@ impl Journal {
                 (None, None) => continue,
                 (Some(bytes), after) => {
                     let mode = if after.is_some() { WriteMode::Overwrite } else { WriteMode::Create };
-                    changes.push(Change::Write { path: text, bytes, mode, like: None });
+                    changes.push(Change::Write { path: text, bytes, mode, like: None, executable: None });
                     if after.is_some() { How::Restored } else { How::BroughtBack }
                 }
                 (None, Some(_)) => {

@@ -50,6 +50,12 @@ pub enum Flaw {
     LastDataLine,
     /// Paths are opened as they are.
     FollowPaths,
+    /// A path ends at its first NUL.
+    CutAtNul,
+    /// Whatever a path names is opened.
+    OpenAnything,
+    /// Paths begin in the folder that a command says it is in.
+    AdoptFolder,
     /// A refused path is answered without a way out.
     TerseRefusal,
     /// Links are refused even when they stay inside.

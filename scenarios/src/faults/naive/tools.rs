@@ -4,6 +4,7 @@ use super::{Flaw, arguments, edit, stream::Call};
 use serde_json::{Value, json};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// The tools array.
 pub fn advertised(flaw: Flaw) -> Value {
@@ -36,7 +37,10 @@ pub fn run(call: &Call, workspace: &Path, flaw: Flaw) -> String {
     let Some(input) = arguments::read(&call.arguments, flaw) else {
         return "the arguments are not valid JSON; send the call again".to_owned();
     };
-    let path = input["path"].as_str().unwrap_or(".");
+    let mut path = input["path"].as_str().unwrap_or(".");
+    if flaw == Flaw::CutAtNul {
+        path = path.split('\0').next().unwrap_or_default();
+    }
     let refusal = match flaw {
         Flaw::TerseRefusal => "no".to_owned(),
         _ => format!("path escapes workspace: {path}. Use a path inside the workspace"),
@@ -80,6 +84,9 @@ fn resolve(workspace: &Path, path: &str, flaw: Flaw) -> Option<PathBuf> {
     if flaw == Flaw::FollowPaths {
         return Some(target);
     }
+    if let Some(adopted) = ADOPTED.get() {
+        return Some(Path::new(adopted).join(path));
+    }
     if Path::new(path).components().any(|c| c == Component::ParentDir) {
         return None;
     }
@@ -92,8 +99,14 @@ fn resolve(workspace: &Path, path: &str, flaw: Flaw) -> Option<PathBuf> {
     }
     let parent = target.parent()?.canonicalize().ok()?;
     let real = target.canonicalize().unwrap_or_else(|_| parent.join(target.file_name().unwrap_or_default()));
-    real.starts_with(&root).then_some(real)
+    let special = real.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+    (real.starts_with(&root) && (flaw == Flaw::OpenAnything || !special)).then_some(real)
 }
+
+/// What a wrapper of commands prints before the folder that they ended in.
+const FOLDER_MARK: &str = "__CODESMITH_CWD__";
+/// The folder that a command was believed to be in.
+static ADOPTED: OnceLock<String> = OnceLock::new();
 
 /// Runs a command; the answer is its output and its exit code.
 pub fn shell(text: &str, workspace: &Path, flaw: Flaw) -> String {
@@ -106,6 +119,12 @@ pub fn shell(text: &str, workspace: &Path, flaw: Flaw) -> String {
         crate::isolate::set_apart(&mut command, None);
     }
     let output = command.output();
+    if flaw == Flaw::AdoptFolder
+        && let Ok(output) = &output
+        && let Some((_, folder)) = String::from_utf8_lossy(&output.stdout).split_once(FOLDER_MARK)
+    {
+        ADOPTED.get_or_init(|| folder.trim_end().to_owned());
+    }
     match output {
         Ok(output) => format!(
             "{}{}exit {}",

@@ -9,7 +9,8 @@ mod walk;
 mod write;
 
 use super::{
-    BoundaryError, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, StepGate, path::names_of, shown_path,
+    BoundaryError, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, StepGate, path::names_of,
+    protected::Places, shown_path,
 };
 use rustix::{
     fs::{self, AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat},
@@ -48,6 +49,7 @@ pub(super) enum Kernel {
 #[derive(Clone)]
 pub struct Workspace {
     roots: Arc<Vec<Root>>,
+    protected: Places,
     gate: Option<StepGate>,
     #[cfg(test)]
     rival: Option<Rival>,
@@ -78,6 +80,7 @@ impl Workspace {
     pub fn open(root: &Path) -> Result<Workspace, BoundaryError> {
         Ok(Workspace {
             roots: Arc::new(vec![Root::open(root)?]),
+            protected: Places::default(),
             gate: None,
             #[cfg(test)]
             rival: None,
@@ -92,6 +95,13 @@ impl Workspace {
         }
         roots.push(Root::open(root)?);
         Ok(Workspace { roots: Arc::new(roots), ..self.clone() })
+    }
+
+    /// The same handle, under which nothing is written at or below `place`, a file or folder that need not exist yet: the
+    /// state of the host, which no root may open to the model.
+    pub fn with_protected(&self, place: &Path) -> Result<Workspace, BoundaryError> {
+        let failed = |e| BoundaryError::from_io(&place.to_string_lossy(), "protect", e);
+        Ok(Workspace { protected: self.protected.with(place).map_err(failed)?, ..self.clone() })
     }
 
     /// The same handle, with `gate` asked before each step of a write.
@@ -110,8 +120,9 @@ impl Workspace {
     }
 
     /// The same roots, opened as if the kernel had no `openat2`.
-    #[cfg(test)]
-    pub(super) fn without_openat2(mut self) -> Workspace {
+    #[cfg(any(test, feature = "fuzzing"))]
+    #[expect(clippy::expect_used, reason = "a handle that cannot be duplicated fails the test")]
+    pub(crate) fn without_openat2(mut self) -> Workspace {
         let roots = self.roots.iter().map(|root| {
             let mut root = root.duplicate().expect("a handle can be duplicated");
             root.kernel = Kernel::Components;

@@ -6,9 +6,9 @@
 use super::{
     Retry, Workspace, failed, kind_of,
     walk::Found,
-    write::{Job, KEPT_MODE, Undo, require_writable},
+    write::{Job, KEPT_MODE, Undo},
 };
-use crate::boundary::{BoundaryError, Change, EntryKind, WriteMode, Written};
+use crate::boundary::{BoundaryError, Change, EntryKind, Written};
 use rustix::fs::Mode;
 
 impl Workspace {
@@ -18,7 +18,11 @@ impl Workspace {
         let mut written = Vec::with_capacity(changes.len());
         for change in changes {
             let made = match *change {
-                Change::Write { path, bytes, mode, like } => self.write_undoable(path, bytes, mode, like),
+                Change::Write { path, bytes, mode, like, executable } => like
+                    .map(|like| self.mode_of(like))
+                    .transpose()
+                    .map(|new_mode| Job { workspace: self, path, bytes, new_mode, executable })
+                    .and_then(|job| self.write_undoable(&job, mode, true)),
                 Change::Remove { path } => self.remove_undoable(path),
             };
             let (Change::Write { path, .. } | Change::Remove { path }) = *change;
@@ -34,46 +38,13 @@ impl Workspace {
         Ok(written)
     }
 
-    fn write_undoable(
-        &self,
-        path: &str,
-        bytes: &[u8],
-        mode: WriteMode,
-        like: Option<&str>,
-    ) -> Result<(Written, Undo), BoundaryError> {
-        let new_mode = like.map(|like| self.mode_of(like)).transpose()?;
-        self.attempt(path, |place| {
-            require_writable(path, &place)?;
-            let job = Job { workspace: self, path, bytes, new_mode };
-            match &place.found {
-                Found::Directory => Err(Retry::not_a_file(path, EntryKind::Directory)),
-                Found::Other(stat) => match kind_of(stat) {
-                    EntryKind::File if mode == WriteMode::Create => {
-                        Err(BoundaryError::Exists { path: path.to_owned() }.into())
-                    }
-                    EntryKind::File => {
-                        let undo = job.replace(&place, true)?;
-                        Ok((Written { path: self.shown(&place), created: false }, undo))
-                    }
-                    other => Err(Retry::not_a_file(path, other)),
-                },
-                Found::Missing(missing) => {
-                    let undo = job.create(&place, missing)?;
-                    let mut created = self.shown(&place);
-                    created.extend(&missing.names);
-                    Ok((Written { path: created, created: true }, undo))
-                }
-            }
-        })
-    }
-
     fn remove_undoable(&self, path: &str) -> Result<(Written, Undo), BoundaryError> {
         self.attempt(path, |place| {
-            require_writable(path, &place)?;
+            self.require_writable(path, &place)?;
             match &place.found {
                 Found::Directory => Err(Retry::not_a_file(path, EntryKind::Directory)),
                 Found::Other(stat) if kind_of(stat) == EntryKind::File => {
-                    let job = Job { workspace: self, path, bytes: &[], new_mode: None };
+                    let job = Job { workspace: self, path, bytes: &[], new_mode: None, executable: None };
                     let undo = job.remove(&place)?;
                     Ok((Written { path: self.shown(&place), created: false }, undo))
                 }

@@ -10,7 +10,7 @@
 use super::{Retry, Root, failed, folder_or, kind_of, raced};
 use crate::boundary::{
     BoundaryError,
-    path::{MAX_COMPONENTS, Part, PathText, parse, strip_root},
+    path::{MAX_COMPONENTS, Part, PathText, is_shell_word, parse, strip_root},
 };
 use rustix::{
     fs::{self, FileType, Mode, OFlags, Stat},
@@ -56,6 +56,13 @@ pub(super) struct Missing {
 }
 
 impl Missing {
+    /// Whether nothing is made there: the text goes up again behind a missing name, or the first of so many missing
+    /// folders has a name that nobody means as one.
+    pub(super) fn means_nothing(&self, place: &Place, folders: usize) -> bool {
+        let first = self.names.first().filter(|_| folders > 0 && place.names.is_empty());
+        self.climbs || first.is_some_and(|name| is_shell_word(name))
+    }
+
     /// The error that says so.
     pub(super) fn error(&self, path: &str, place: &Place) -> BoundaryError {
         let mut first: PathBuf = place.names.iter().collect();

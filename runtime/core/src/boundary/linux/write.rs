@@ -8,7 +8,7 @@ use super::{
     Retry, Root, Workspace, failed, kind_of, raced,
     walk::{Found, Missing, Place},
 };
-use crate::boundary::{BoundaryError, EntryKind, WriteMode, WriteStep, Written, protected::is_protected, shown_path};
+use crate::boundary::{BoundaryError, EntryKind, WriteMode, WriteStep, Written, made_executable, shown_path};
 use rustix::{
     fs::{self, AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid},
     io::Errno,
@@ -34,9 +34,22 @@ pub(super) const KEPT_MODE: u32 = 0o1777;
 impl Workspace {
     /// Replaces or creates a file in one step. See [`crate::boundary::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
+        let job = Job { workspace: self, path, bytes, new_mode: None, executable: None };
+        let (written, undo) = self.write_undoable(&job, mode, false)?;
+        undo.settle();
+        Ok(written)
+    }
+
+    /// The same, with what takes it back; what it replaced keeps another name only if it may have to be brought back.
+    pub(super) fn write_undoable(
+        &self,
+        job: &Job<'_>,
+        mode: WriteMode,
+        keep_old: bool,
+    ) -> Result<(Written, Undo), BoundaryError> {
+        let path = job.path;
         self.attempt(path, |place| {
-            require_writable(path, &place)?;
-            let job = Job { workspace: self, path, bytes, new_mode: None };
+            self.require_writable(path, &place)?;
             match &place.found {
                 Found::Directory => Err(Retry::not_a_file(path, EntryKind::Directory)),
                 Found::Other(stat) => match kind_of(stat) {
@@ -44,16 +57,16 @@ impl Workspace {
                         Err(BoundaryError::Exists { path: path.to_owned() }.into())
                     }
                     EntryKind::File => {
-                        job.replace(&place, false)?.settle();
-                        Ok(Written { path: self.shown(&place), created: false })
+                        let undo = job.replace(&place, keep_old)?;
+                        Ok((Written { path: self.shown(&place), created: false }, undo))
                     }
                     other => Err(Retry::not_a_file(path, other)),
                 },
                 Found::Missing(missing) => {
-                    job.create(&place, missing)?.settle();
+                    let undo = job.create(&place, missing)?;
                     let mut created = self.shown(&place);
                     created.extend(&missing.names);
-                    Ok(Written { path: created, created: true })
+                    Ok((Written { path: created, created: true }, undo))
                 }
             }
         })
@@ -62,10 +75,10 @@ impl Workspace {
     /// Creates a folder and what is missing above it. See [`crate::boundary::FileBoundary::create_dirs`].
     pub fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
         self.attempt(path, |place| {
-            require_writable(path, &place)?;
+            self.require_writable(path, &place)?;
             let mut resolved = self.shown(&place);
             if let Found::Missing(missing) = &place.found {
-                if missing.climbs {
+                if missing.means_nothing(&place, missing.names.len()) {
                     return Err(missing.error(path, &place).into());
                 }
                 let (_, folders) = NewFolders::make(self, path, &place, &missing.names)?;
@@ -78,24 +91,25 @@ impl Workspace {
         })
     }
 
+    /// Refuses what may only be read. What is still missing counts with the rest of the path.
+    pub(super) fn require_writable(&self, path: &str, place: &Place) -> Result<(), Retry> {
+        let missing = match &place.found {
+            Found::Missing(missing) => missing.names.as_slice(),
+            Found::Directory | Found::Other(_) => &[],
+        };
+        let root = &self.roots[place.root].path;
+        if self.protected.forbid(root, place.root == 0, place.names.iter().chain(missing)) {
+            return Err(BoundaryError::Protected { path: path.to_owned() }.into());
+        }
+        Ok(())
+    }
+
     pub(super) fn before(&self, path: &str, step: WriteStep) -> Result<(), Retry> {
         match &self.gate {
             Some(gate) => gate(step).map_err(|e| BoundaryError::from_io(path, "write", e).into()),
             None => Ok(()),
         }
     }
-}
-
-/// Refuses what may only be read. What is still missing counts with the rest of the path.
-pub(super) fn require_writable(path: &str, place: &Place) -> Result<(), Retry> {
-    let missing = match &place.found {
-        Found::Missing(missing) => missing.names.as_slice(),
-        Found::Directory | Found::Other(_) => &[],
-    };
-    if is_protected(place.names.iter().chain(missing)) {
-        return Err(BoundaryError::Protected { path: path.to_owned() }.into());
-    }
-    Ok(())
 }
 
 /// One write.
@@ -105,6 +119,8 @@ pub(super) struct Job<'a> {
     pub(super) bytes: &'a [u8],
     /// The permissions of a file that is created; where absent, those that the process gives.
     pub(super) new_mode: Option<Mode>,
+    /// Whether the file can be run, in place of what its permissions would say.
+    pub(super) executable: Option<bool>,
 }
 
 impl Job<'_> {
@@ -162,17 +178,19 @@ impl Job<'_> {
     }
 
     pub(super) fn create(&self, place: &Place, missing: &Missing) -> Result<Undo, Retry> {
-        let Some((name, parents)) = missing.names.split_last().filter(|_| !missing.climbs) else {
+        let split = missing.names.split_last();
+        let Some((name, parents)) = split.filter(|(_, parents)| !missing.means_nothing(place, parents.len())) else {
             return Err(missing.error(self.path, place).into());
         };
         if missing.folder {
-            let reason = "ends like the path of a folder; a file needs a name after the last slash.".to_owned();
-            return Err(BoundaryError::Invalid { path: self.path.to_owned(), reason }.into());
+            return Err(BoundaryError::ends_like_a_folder(self.path).into());
         }
         let (folder, folders) = NewFolders::make(self.workspace, self.path, place, parents)?;
         let temporary = self.fill(&folder, NEW_FILE)?;
-        if let Some(mode) = self.new_mode {
-            fs::fchmod(&temporary.file, mode).map_err(|e| failed(self.path, "write", e))?;
+        if self.new_mode.is_some() || self.executable.is_some() {
+            self.workspace.before(self.path, WriteStep::KeepOwnerAndMode)?;
+            let given = fs::fstat(&temporary.file).map_err(|e| failed(self.path, "write", e))?.st_mode;
+            self.set_mode(&temporary.file, self.new_mode.map_or(given, Mode::as_raw_mode))?;
         }
         self.sync(&temporary.file)?;
         self.workspace.before(self.path, WriteStep::Rename)?;
@@ -215,7 +233,11 @@ impl Job<'_> {
                 .map_err(|_| BoundaryError::Owner { path: self.path.to_owned() })?;
         }
         // After the owner: a change of owner clears bits of the mode.
-        let mode = Mode::from_raw_mode(old.st_mode & KEPT_MODE);
+        self.set_mode(file, old.st_mode)
+    }
+
+    fn set_mode(&self, file: &File, mode: u32) -> Result<(), Retry> {
+        let mode = Mode::from_raw_mode(made_executable(mode & KEPT_MODE, self.executable));
         fs::fchmod(file, mode).map_err(|e| failed(self.path, "write", e))
     }
 

@@ -1,7 +1,9 @@
 //! The boundary against real folders: each attack, and the harmless path that looks like it.
 //!
-//! Every check runs twice, with `openat2` and with the walk that stands in for it.
+//! Every check runs with `openat2` and with the walk that stands in for it; and with the boundary of other systems, which
+//! must give the same answer or refuse. What that one must be able to do is in [`portable`].
 
+mod portable;
 mod race;
 mod read;
 mod together;
@@ -48,6 +50,11 @@ impl World {
         self
     }
 
+    fn with_folder(self, name: &str) -> World {
+        fs::create_dir(self.inside(name)).expect("a folder");
+        self
+    }
+
     fn expand(&self, text: &str) -> String {
         let inside = self.inside("").canonicalize().expect("the folder exists");
         let outside = self.outside("").canonicalize().expect("the folder exists");
@@ -61,6 +68,11 @@ impl World {
     /// The workspace by both ways of opening.
     fn both(&self) -> [Workspace; 2] {
         [self.workspace(), self.workspace().without_openat2()]
+    }
+
+    /// The workspace as other systems open it.
+    fn elsewhere(&self) -> super::portable::Workspace {
+        super::portable::Workspace::open(&self.inside("")).expect("the folder exists")
     }
 
     /// Everything outside is as it was made.

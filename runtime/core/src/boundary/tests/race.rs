@@ -107,6 +107,42 @@ fn a_swapped_folder_never_leads_a_write_outside() {
 }
 
 #[test]
+fn a_swapped_folder_never_leads_changes_that_belong_together_outside() {
+    let world = world();
+    for workspace in world.both() {
+        let tally = swapping(&world, || {
+            let mode = WriteMode::Overwrite;
+            let write = |path| Change::Write { path, bytes: b"inside", mode, like: None, executable: None };
+            workspace.change_all(&[write("sub/secret"), write("sub/x/new")])?;
+            workspace.change_all(&[Change::Remove { path: "sub/x/new" }, write("sub/secret")])?;
+            Ok(())
+        });
+        assert_both_happened(&tally);
+    }
+    world.assert_untouched();
+}
+
+#[test]
+fn elsewhere_a_swapped_folder_never_leads_outside_either() {
+    let world = world();
+    let workspace = world.elsewhere();
+    let tally = swapping(&world, || {
+        let act = || {
+            let mut text = String::new();
+            workspace.open_file("sub/secret")?.file.read_to_string(&mut text).expect("text");
+            assert_eq!(text, "inside");
+            workspace.write_atomic("sub/secret", b"inside", WriteMode::Overwrite)?;
+            workspace.write_atomic("sub/x/new", b"inside", WriteMode::Overwrite)?;
+            Ok(())
+        };
+        // It tells a path that changed by whatever the system said of it.
+        act().map_err(|_: BoundaryError| BoundaryError::Unstable { path: "sub".to_owned() })
+    });
+    assert_both_happened(&tally);
+    world.assert_untouched();
+}
+
+#[test]
 fn a_swapped_folder_never_leads_a_listing_or_a_start_outside() {
     let world = world();
     let inside = fs::metadata(world.inside("sub")).expect("a folder").ino();
@@ -170,6 +206,7 @@ fn a_folder_swapped_between_look_and_use_is_never_followed() {
     check_both_rivals(|workspace| workspace.write_atomic("sub/deep/new", b"new", WriteMode::Create).map(drop));
     check_both_rivals(|workspace| workspace.write_atomic("sub/new/new", b"new", WriteMode::Create).map(drop));
     check_both_rivals(|workspace| workspace.create_dirs("sub/new/new").map(drop));
+    check_both_rivals(|workspace| workspace.change_all(&[Change::Remove { path: "sub/secret" }]).map(drop));
 }
 
 /// A write whose target becomes a link to the outside just before the rename: the link is replaced, not followed.

@@ -4,7 +4,7 @@ use super::*;
 use rustix::fs::{CWD, FileType, Mode, mkfifoat, mknodat};
 use std::{io::Read, os::unix::net::UnixListener};
 
-fn read(workspace: &Workspace, path: &str) -> Result<(String, PathBuf), BoundaryError> {
+fn read(workspace: &dyn FileBoundary, path: &str) -> Result<(String, PathBuf), BoundaryError> {
     let mut open = workspace.open_file(path)?;
     let mut text = String::new();
     open.file.read_to_string(&mut text).expect("text");
@@ -25,6 +25,9 @@ fn check(world: &World, path: &str, expect: Result<(&str, &str), &str>) {
             (Err(error), Err(expect)) => assert_eq!(variant(error), expect, "{path}: {error}"),
             _ => panic!("{path}: {found:?}, expected {expect:?}"),
         }
+    }
+    if let Ok((text, at)) = read(&world.elsewhere(), &path) {
+        assert_eq!(Ok((at.to_str().expect("text"), text.as_str())), expect, "{path}, elsewhere");
     }
     world.assert_untouched();
 }

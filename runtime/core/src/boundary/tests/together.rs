@@ -8,21 +8,22 @@ use std::{
 };
 
 fn write<'a>(path: &'a str, bytes: &'a str) -> Change<'a> {
-    Change::Write { path, bytes: bytes.as_bytes(), mode: WriteMode::Overwrite, like: None }
+    Change::Write { path, bytes: bytes.as_bytes(), mode: WriteMode::Overwrite, like: None, executable: None }
 }
 
 fn create<'a>(path: &'a str, bytes: &'a str, like: Option<&'a str>) -> Change<'a> {
-    Change::Write { path, bytes: bytes.as_bytes(), mode: WriteMode::Create, like }
+    Change::Write { path, bytes: bytes.as_bytes(), mode: WriteMode::Create, like, executable: None }
 }
 
 /// One of each: a file is replaced, one removed, one moved to a new folder, and one replaced twice.
-const CHANGES: [fn() -> Change<'static>; 6] = [
+const CHANGES: [fn() -> Change<'static>; 7] = [
     || write("a.txt", "new a"),
     || Change::Remove { path: "gone.txt" },
     || create("x/y/moved.txt", "b", Some("sub/b.txt")),
     || Change::Remove { path: "sub/b.txt" },
     || write("a.txt", "newer a"),
     || create("new.txt", "n", None),
+    || Change::Write { path: "run", bytes: b"r", mode: WriteMode::Create, like: None, executable: Some(true) },
 ];
 
 fn world() -> World {
@@ -76,12 +77,13 @@ fn all_changes_are_made() {
         ("sub/b.txt", false),
         ("a.txt", false),
         ("new.txt", true),
+        ("run", true),
     ];
     assert_eq!(made, expect.map(|(path, created)| (path.to_owned(), created)));
     let names: Vec<String> = state(&world).into_iter().map(|row| row.0).collect();
     assert_eq!(
         names,
-        ["a.txt", "new.txt", "sub", "sub/deep", "x", "x/y", "x/y/moved.txt"],
+        ["a.txt", "new.txt", "run", "sub", "sub/deep", "x", "x/y", "x/y/moved.txt"],
         "and nothing is left behind"
     );
     assert_eq!(fs::read_to_string(world.inside("a.txt")).expect("it exists"), "newer a");
@@ -152,4 +154,29 @@ fn a_link_that_is_removed_through_stays() {
     world.workspace().change_all(&[Change::Remove { path: "l" }]).expect("it is inside");
     assert!(!world.inside("gone.txt").exists());
     assert!(world.inside("l").is_symlink());
+}
+
+#[test]
+fn a_change_says_whether_a_file_can_be_run() {
+    let change = |path, mode, executable| Change::Write { path, bytes: b"x", mode, like: None, executable };
+    let world = world();
+    let mode = |name: &str| fs::metadata(world.inside(name)).expect("it exists").mode() & 0o777;
+    fs::set_permissions(world.inside("a.txt"), fs::Permissions::from_mode(0o640)).expect("its owner may");
+    let both = [
+        change("a.txt", WriteMode::Overwrite, Some(true)),
+        change("new", WriteMode::Create, Some(true)),
+        change("sub/b.txt", WriteMode::Overwrite, Some(false)),
+        Change::Write {
+            path: "like",
+            bytes: b"x",
+            mode: WriteMode::Create,
+            like: Some("gone.txt"),
+            executable: Some(true),
+        },
+    ];
+    world.workspace().change_all(&both).expect("they are inside");
+    assert_eq!(mode("a.txt"), 0o750, "whoever may read it");
+    assert_eq!(mode("new") & 0o100, 0o100);
+    assert_eq!(mode("sub/b.txt"), 0o640);
+    assert_eq!(mode("like"), mode("gone.txt") | ((mode("gone.txt") & 0o444) >> 2));
 }

@@ -31,6 +31,14 @@ fn check(world: impl Fn() -> World, path: &str, expect: Result<&str, &str>) {
         assert!(!tree(&world.inside("")).iter().any(|name| name.ends_with(".tmp")), "{path}: a temporary file is left");
         world.assert_untouched();
     }
+    let world = world();
+    let before = tree(&world.inside(""));
+    match (world.elsewhere().write_atomic(&world.expand(path), b"new", WriteMode::Overwrite), expect) {
+        (Ok(written), Ok(at)) => assert_eq!(written.path, Path::new(at), "{path}, elsewhere"),
+        (Err(_), _) => assert_eq!(tree(&world.inside("")), before, "{path}: something was left behind elsewhere"),
+        (Ok(written), Err(kind)) => panic!("{path}: {written:?} elsewhere, expected {kind}"),
+    }
+    world.assert_untouched();
 }
 
 #[test]
@@ -87,6 +95,10 @@ fn nothing_is_written_outside() {
 fn a_path_that_means_nothing_creates_nothing() {
     check(World::new, "new/../safe.txt", Err("not found"));
     check(World::new, "x/y/../../../outside/new", Err("not found"));
+    check(World::new, "~/x", Err("not found"));
+    check(World::new, "$HOME/x", Err("not found"));
+    check(World::new, "sub/~/x", Ok("sub/~/x"));
+    check(|| World::new().with_folder("~"), "~/x", Ok("~/x"));
     check(World::new, "new/", Err("invalid"));
     check(World::new, "x/.", Err("invalid"));
     check(World::new, "sub", Err("not a file"));
@@ -137,6 +149,77 @@ fn what_decides_what_runs_later_is_never_written() {
     assert_eq!(variant(&world.workspace().create_dirs("git/x/y").expect_err("protected")), "protected");
     // Reading is free.
     assert!(world.workspace().open_file("git/config").is_ok());
+}
+
+#[test]
+fn the_state_of_the_host_is_never_written() {
+    let world = World::new().link("state", "{out}/dir").link("file", "{out}/secret").link("copy", "state");
+    let trusting = world.workspace().with_trusted_root(&world.outside("")).expect("a folder");
+    let workspace = trusting.with_protected(&world.outside("dir")).expect("a place");
+    let workspace = workspace.with_protected(&world.outside("absent/state")).expect("a place that is not there yet");
+    for path in [
+        "state/new",
+        "state/secret",
+        "copy/new",
+        "{out}/dir/secret",
+        "{out}/DIR./new",
+        "{out}/./dir/../dir/new",
+        "{out}/absent/state",
+        "{out}/absent/state/deep/new",
+    ] {
+        let path = world.expand(path);
+        let error = workspace.write_atomic(&path, b"new", WriteMode::Overwrite).expect_err("protected");
+        assert_eq!(variant(&error), "protected", "{path}");
+        let error = workspace.change_all(&[Change::Remove { path: &path }]).expect_err("protected");
+        assert_eq!(variant(&error), "protected", "{path}");
+        let error = workspace.create_dirs(&path).expect_err("protected");
+        assert_eq!(variant(&error), "protected", "{path}");
+    }
+    world.assert_untouched();
+    // It is read like everything under a root, and what lies beside it is written.
+    assert!(workspace.open_file("state/secret").is_ok());
+    assert!(workspace.write_atomic(&world.expand("{out}/dir-of-others"), b"new", WriteMode::Create).is_ok());
+    // A root within a protected folder opens nothing of it.
+    fs::create_dir_all(world.outside(".slot/spill")).expect("folders");
+    let inner = world.workspace().with_trusted_root(&world.outside(".slot/spill")).expect("a folder");
+    let error = inner.write_atomic(&world.expand("{out}/.slot/spill/x"), b"new", WriteMode::Create);
+    assert_eq!(variant(&error.expect_err("protected")), "protected");
+}
+
+#[test]
+fn a_hard_link_to_what_is_protected_changes_nothing_there() {
+    let world = World::new();
+    fs::create_dir_all(world.inside(".git")).expect("a folder");
+    fs::write(world.inside(".git/config"), "old").expect("a file");
+    fs::hard_link(world.inside(".git/config"), world.inside("n.txt")).expect("a hard link");
+    let workspace = world.workspace();
+    workspace.write_atomic("n.txt", b"new", WriteMode::Overwrite).expect("a name of its own");
+    fs::remove_file(world.inside("n.txt")).expect("it was written");
+    fs::hard_link(world.inside(".git/config"), world.inside("n.txt")).expect("a hard link");
+    let change =
+        Change::Write { path: "n.txt", bytes: b"new", mode: WriteMode::Overwrite, like: None, executable: Some(true) };
+    workspace.change_all(&[change]).expect("a name of its own");
+    assert_eq!(fs::read_to_string(world.inside(".git/config")).expect("it exists"), "old");
+    assert_eq!(fs::metadata(world.inside(".git/config")).expect("it exists").mode() & 0o111, 0);
+}
+
+/// Between the look and the use, the folder becomes `.git`: what is opened by name is no longer there, and the next look
+/// sees what it has become.
+#[test]
+fn a_parent_renamed_between_look_and_use_is_looked_at_again() {
+    let world = World::new();
+    fs::create_dir_all(world.inside("x/hooks")).expect("folders");
+    let (from, to) = (world.inside("x"), world.inside(".git"));
+    let rival = move |walked: bool| {
+        if walked && !from.is_symlink() {
+            fs::rename(&from, &to).expect("it exists");
+            symlink(".git", &from).expect("a link");
+        }
+    };
+    let workspace = world.workspace().with_rival(Arc::new(rival));
+    let error = workspace.write_atomic("x/hooks/pre-commit", b"new", WriteMode::Create).expect_err("protected");
+    assert_eq!(variant(&error), "protected");
+    assert!(!world.inside(".git/hooks/pre-commit").exists());
 }
 
 #[test]
@@ -234,9 +317,13 @@ fn folders_are_made_and_made_again_without_harm() {
             assert_eq!(workspace.create_dirs(path).expect(path), Path::new(at));
             assert!(world.inside(at).is_dir(), "{path}");
         }
-        for (path, kind) in
-            [("out/x", "escape"), ("a.txt", "not a folder"), ("a.txt/x", "not a folder"), ("n/../m", "not found")]
-        {
+        for (path, kind) in [
+            ("out/x", "escape"),
+            ("a.txt", "not a folder"),
+            ("a.txt/x", "not a folder"),
+            ("n/../m", "not found"),
+            ("~", "not found"),
+        ] {
             assert_eq!(variant(&workspace.create_dirs(path).expect_err(path)), kind, "{path}");
         }
     }

@@ -70,13 +70,12 @@ pub fn created(hunks: &[Hunk<'_>]) -> Vec<u8> {
 
 /// The file with `hunks` spliced in.
 pub fn apply(file: &[u8], hunks: &[Hunk<'_>], fuzz: usize) -> Result<Applied, Misfit> {
-    let lines: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
-    let keys: Vec<&[u8]> = lines.iter().map(|line| line.trim_ascii_end()).collect();
+    let lines = Lines::of(file);
     let mut splice = Splice { lines: &lines, new: Vec::with_capacity(file.len()), done: 0, open: false };
     let (mut drift, mut drifts) = (0, Vec::with_capacity(hunks.len()));
     for (index, hunk) in hunks.iter().enumerate() {
         let search = Search {
-            keys: &keys,
+            lines: &lines,
             hunk,
             sought: hunk.old().map(|line| line.text.trim_ascii_end().as_bytes()).collect(),
             from: splice.done,
@@ -95,15 +94,50 @@ pub fn apply(file: &[u8], hunks: &[Hunk<'_>], fuzz: usize) -> Result<Applied, Mi
     Ok(Applied { bytes: splice.finish(), drifts })
 }
 
-fn around(lines: &[&[u8]], line: usize) -> Vec<(usize, String)> {
+/// The lines of a file, found once.
+struct Lines<'a> {
+    file: &'a [u8],
+    /// Where each begins, and where the last one ends.
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(file: &'a [u8]) -> Lines<'a> {
+        let mut starts = Vec::with_capacity(file.len() / 32 + 2);
+        starts.push(0);
+        starts.extend(memchr::memchr_iter(b'\n', file).map(|at| at + 1));
+        if starts.last() != Some(&file.len()) {
+            starts.push(file.len());
+        }
+        Lines { file, starts }
+    }
+
+    fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// A line with what ends it.
+    fn get(&self, index: usize) -> Option<&'a [u8]> {
+        Some(&self.file[*self.starts.get(index)?..*self.starts.get(index + 1)?])
+    }
+
+    /// A line as it is compared; an empty one behind the end.
+    fn key(&self, index: usize) -> &'a [u8] {
+        self.get(index).unwrap_or_default().trim_ascii_end()
+    }
+}
+
+fn around(lines: &Lines<'_>, line: usize) -> Vec<(usize, String)> {
     let first = line.saturating_sub(AROUND).max(1).min(lines.len().saturating_sub(2 * AROUND).max(1));
-    let shown = lines.iter().enumerate().skip(first - 1).take(2 * AROUND + 1);
-    shown.map(|(index, line)| (index + 1, String::from_utf8_lossy(line.trim_ascii_end()).into_owned())).collect()
+    (first..=first + 2 * AROUND)
+        .map_while(|number| lines.get(number - 1).map(|line| (number, line.trim_ascii_end())))
+        .map(|(number, line)| (number, String::from_utf8_lossy(line).into_owned()))
+        .collect()
 }
 
 /// Looks for one hunk.
 struct Search<'a> {
-    keys: &'a [&'a [u8]],
+    lines: &'a Lines<'a>,
     hunk: &'a Hunk<'a>,
     sought: Vec<&'a [u8]>,
     /// The first line that no hunk has taken.
@@ -124,7 +158,7 @@ impl Search<'_> {
         let wanted = index.saturating_add_signed(drift);
         if self.sought.is_empty() {
             return match wanted {
-                at if at > self.keys.len() => Err((Why::PastEnd(self.keys.len()), self.keys.len())),
+                at if at > self.lines.len() => Err((Why::PastEnd(self.lines.len()), self.lines.len())),
                 at if at < self.from => Err((Why::OutOfOrder, at + 1)),
                 at => Ok((at, 0)),
             };
@@ -137,7 +171,7 @@ impl Search<'_> {
         match places.as_slice() {
             [at] => Ok((*at, at.wrapping_sub(wanted).cast_signed())),
             [] => {
-                let all = self.places(self.from..=self.keys.len());
+                let all = self.places(self.from..=self.lines.len());
                 let elsewhere = if let [at] = all.as_slice() { Some(at + 1) } else { None };
                 let why =
                     if wanted < self.from { Why::OutOfOrder } else { Why::Absent { line: wanted + 1, elsewhere } };
@@ -150,16 +184,17 @@ impl Search<'_> {
     fn by_text(&self, below: &[&str], at_end: bool) -> Result<usize, (Why, usize)> {
         let mut from = self.from;
         for head in below {
-            let found = self.keys[from..].iter().position(|key| key.trim_ascii() == head.trim_ascii().as_bytes());
+            let named = head.trim_ascii().as_bytes();
+            let found = (from..self.lines.len()).find(|index| self.lines.key(*index).trim_ascii() == named);
             let Some(found) = found else { return Err((Why::NoHead((*head).to_owned()), from + 1)) };
-            from += found + 1;
+            from = found + 1;
         }
         if self.sought.is_empty() {
-            return Ok(if below.is_empty() { self.keys.len() } else { from });
+            return Ok(if below.is_empty() { self.lines.len() } else { from });
         }
-        let mut places = self.places(from..=self.keys.len());
+        let mut places = self.places(from..=self.lines.len());
         if at_end {
-            places.retain(|at| at + self.sought.len() == self.keys.len());
+            places.retain(|at| at + self.sought.len() == self.lines.len());
         }
         match places.as_slice() {
             [at] => Ok(*at),
@@ -173,8 +208,14 @@ impl Search<'_> {
     /// Whether the hunk fits with its first line at this index.
     fn fits(&self, at: usize) -> bool {
         let end = at.saturating_add(self.sought.len());
-        let ends_file = self.hunk.lines.iter().any(|line| line.unfinished);
-        self.keys.get(at..end).is_some_and(|keys| keys == self.sought) && (!ends_file || end == self.keys.len())
+        end <= self.lines.len()
+            && self.sought.iter().zip(at..).all(|(sought, index)| *sought == self.lines.key(index))
+            && self.may_end_at(end)
+    }
+
+    /// Whether its old lines may end there: at the end of the file, if the patch says that no newline ends them.
+    fn may_end_at(&self, end: usize) -> bool {
+        end == self.lines.len() || !self.hunk.lines.iter().any(|line| line.unfinished)
     }
 
     /// The indices in `window` at which it fits. Knuth, Morris and Pratt: no line of the file is looked at twice.
@@ -189,19 +230,18 @@ impl Search<'_> {
             matched += usize::from(sought[index] == sought[matched]);
             fall[index] = matched;
         }
-        let end = window.end().saturating_add(sought.len()).min(self.keys.len());
+        let end = window.end().saturating_add(sought.len()).min(self.lines.len());
         let mut places = Vec::new();
         matched = 0;
-        for (index, key) in self.keys.iter().enumerate().take(end).skip(*window.start()) {
-            while matched > 0 && *key != sought[matched] {
+        for index in *window.start()..end {
+            let key = self.lines.key(index);
+            while matched > 0 && key != sought[matched] {
                 matched = fall[matched - 1];
             }
-            matched += usize::from(*key == sought[matched]);
+            matched += usize::from(key == sought[matched]);
             if matched == sought.len() {
                 let at = index + 1 - sought.len();
-                if window.contains(&at)
-                    && (!self.hunk.lines.iter().any(|line| line.unfinished) || index + 1 == self.keys.len())
-                {
+                if window.contains(&at) && self.may_end_at(index + 1) {
                     places.push(at);
                 }
                 matched = fall[matched - 1];
@@ -218,7 +258,7 @@ fn told(places: &[usize]) -> Vec<usize> {
 
 /// The new file, as far as it is known.
 struct Splice<'a> {
-    lines: &'a [&'a [u8]],
+    lines: &'a Lines<'a>,
     new: Vec<u8>,
     /// How many old lines are done.
     done: usize,
@@ -228,22 +268,16 @@ struct Splice<'a> {
 
 impl Splice<'_> {
     fn hunk(&mut self, hunk: &Hunk<'_>, at: usize) {
-        for line in self.done..at {
-            self.old(line);
-        }
-        self.done = at;
+        self.keep(at);
         let crlf = self.is_crlf(at);
         // A patch whose every old line has a carriage return that the file does not have was changed on its way.
         let count = hunk.old().count();
         let foreign = count > 0
             && hunk.old().all(|line| line.text.ends_with('\r'))
-            && self.lines[at..at + count].iter().all(|line| !line.ends_with(b"\r\n"));
+            && (at..at + count).all(|index| !self.lines.get(index).unwrap_or_default().ends_with(b"\r\n"));
         for line in &hunk.lines {
             match line.kind {
-                Kind::Keep => {
-                    self.old(self.done);
-                    self.done += 1;
-                }
+                Kind::Keep => self.keep(self.done + 1),
                 Kind::Remove => self.done += 1,
                 Kind::Add => {
                     let text = if foreign { line.text.trim_end_matches('\r') } else { line.text };
@@ -264,7 +298,7 @@ impl Splice<'_> {
         if last.kind != Kind::Add {
             return;
         }
-        let was_open = self.lines.last().is_some_and(|line| !line.ends_with(b"\n"));
+        let was_open = !self.lines.file.is_empty() && !self.lines.file.ends_with(b"\n");
         let said_open = hunk.old().last().is_some_and(|line| line.unfinished);
         if last.unfinished || (was_open && !said_open) {
             let crlf = self.new.ends_with(b"\r\n") && !last.text.ends_with('\r');
@@ -272,11 +306,15 @@ impl Splice<'_> {
         }
     }
 
-    fn old(&mut self, index: usize) {
-        let line = self.lines[index];
-        self.close(self.is_crlf(index));
-        self.new.extend_from_slice(line);
-        self.open = !line.ends_with(b"\n");
+    /// Lines of the file stay, up to this one.
+    fn keep(&mut self, to: usize) {
+        if self.done < to {
+            self.close(self.is_crlf(self.done));
+            let kept = &self.lines.file[self.lines.starts[self.done]..self.lines.starts[to]];
+            self.new.extend_from_slice(kept);
+            self.open = !kept.ends_with(b"\n");
+        }
+        self.done = to;
     }
 
     /// Ends the last line, if nothing ends it yet.
@@ -288,18 +326,16 @@ impl Splice<'_> {
 
     /// Whether the lines around an index end in `\r\n`: the line there tells, else the one before.
     fn is_crlf(&self, at: usize) -> bool {
-        let ended = |line: &&&[u8]| line.ends_with(b"\n");
+        let ended = |line: &&[u8]| line.ends_with(b"\n");
         let there = self.lines.get(at).filter(ended);
         there
             .or_else(|| self.lines.get(at.checked_sub(1)?).filter(ended))
-            .or_else(|| self.lines.first().filter(ended))
+            .or_else(|| self.lines.get(0).filter(ended))
             .is_some_and(|line| line.ends_with(b"\r\n"))
     }
 
     fn finish(mut self) -> Vec<u8> {
-        for line in self.done..self.lines.len() {
-            self.old(line);
-        }
+        self.keep(self.lines.len());
         self.new
     }
 }

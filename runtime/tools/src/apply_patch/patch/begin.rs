@@ -19,7 +19,7 @@ pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch<'_>>, NoPatch> {
         if bare == END {
             return Ok(files);
         }
-        let file = |action| FilePatch { action, hunks: Vec::new(), line: number };
+        let file = |action| FilePatch { action, hunks: Vec::new(), executable: None, line: number };
         if let Some(path) = bare.strip_prefix("*** Add File: ") {
             files.push(file(Action::Create { path: path.to_owned() }));
         } else if let Some(path) = bare.strip_prefix("*** Delete File: ") {

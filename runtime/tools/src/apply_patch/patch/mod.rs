@@ -22,8 +22,17 @@ pub struct FilePatch<'a> {
     pub action: Action,
     /// What changes in it, in order.
     pub hunks: Vec<Hunk<'a>>,
+    /// Whether it can be run afterwards; as before where nothing is said.
+    pub executable: Option<bool>,
     /// Where in the patch it begins: a line, from 1.
     pub line: usize,
+}
+
+impl FilePatch<'_> {
+    /// Whether it does more than to name a file.
+    fn changes_something(&self) -> bool {
+        !self.hunks.is_empty() || self.executable.is_some() || !matches!(self.action, Action::Update { to: None, .. })
+    }
 }
 
 /// What is done to a file.
@@ -121,7 +130,7 @@ pub fn parse<'a>(patch: &'a str, only: Option<&str>) -> Result<Vec<FilePatch<'a>
         return wrong(1, "the patch changes nothing: it has no hunk that begins with @@");
     }
     for file in &files {
-        if file.hunks.is_empty() && matches!(file.action, Action::Update { to: None, .. }) {
+        if !file.changes_something() {
             return wrong(file.line, "no hunk stands below the name of this file, so nothing would change in it");
         }
         if let Some(hunk) = file.hunks.iter().find(|hunk| hunk.lines.is_empty()) {

@@ -23,7 +23,10 @@ fn check(file: &str, patch: &str, expect: Result<&str, Why>) {
 fn check_files(patch: &str, expect: Result<&[&str], (usize, &str)>) {
     let files = parse(patch, None);
     let told = |file: &FilePatch<'_>| {
-        let hunks = file.hunks.len();
+        let hunks = match file.executable {
+            None => file.hunks.len().to_string(),
+            Some(executable) => format!("{} {}", file.hunks.len(), if executable { "+x" } else { "-x" }),
+        };
         match &file.action {
             Action::Create { path } => format!("{}: create {path} {hunks}", file.line),
             Action::Delete { path, .. } => format!("{}: delete {path} {hunks}", file.line),
@@ -63,6 +66,30 @@ fn git_says_more_of_a_file() {
 }
 
 #[test]
+fn modes_are_those_of_files() {
+    check_files("diff --git a/x b/x\nold mode 100644\nnew mode 100755\n", Ok(&["1: update x 0 +x"]));
+    check_files("diff --git a/x b/x\nold mode 100755\nnew mode 100644\n", Ok(&["1: update x 0 -x"]));
+    check_files("diff --git a/x b/x\nnew file mode 100755\nindex 0..0\n", Ok(&["1: create x 0 +x"]));
+    check_files(
+        "diff --git a/x b/y\nold mode 100644\nnew mode 100755\nrename from x\nrename to y\n",
+        Ok(&["1: move x y 0 +x"]),
+    );
+}
+
+#[test]
+fn names_that_git_quotes_are_read() {
+    check_files(
+        "diff --git \"a/f\\303\\244\\t.txt\" \"b/f\\303\\244\\t.txt\"\nnew file mode 100644\n",
+        Ok(&["1: create fä\t.txt 0"]),
+    );
+    check_files(
+        "--- \"a/\\\"q\\\".txt\"\n+++ \"b/\\\"q\\\".txt\"\n@@ -1 +1 @@\n-a\n+b\n",
+        Ok(&["1: update \"q\".txt 1"]),
+    );
+    check_files("diff --git a/x \"b/\\303\\244\"\nrename from x\nrename to \"\\303\\244\"\n", Ok(&["1: move x ä 0"]));
+}
+
+#[test]
 fn several_files_need_no_git() {
     let two = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n";
     check_files(two, Ok(&["1: update x 1", "6: update y 1"]));
@@ -86,13 +113,23 @@ fn what_is_no_patch_is_told() {
     check_files("--- a/x\n+++ b/x\n@@ here @@\n-a\n", Err((3, "@@ -LINE,COUNT")));
     check_files("--- a/x\n+++ b/x\n@@ -1 +1 @@\n", Err((3, "no lines")));
     for (line, reason) in [
-        ("old mode 100644", "chmod"),
-        ("new file mode 100755", "chmod"),
+        ("old mode 120000", "120000 is a link"),
+        ("new mode 040000", "100644 or 100755"),
+        ("new file mode 120000", "120000 is a link"),
+        ("new file mode 160000", "and 160000 is none"),
+        ("deleted file mode 120000", "120000 is a link"),
+        ("index 1..2 120000", "120000 is a link"),
         ("Binary files a/x and b/x differ", "by command"),
+        ("GIT binary patch", "by command"),
         ("copy from x", "by command"),
+        ("rename from \"x", "cannot be read"),
     ] {
         check_files(&format!("diff --git a/x b/x\n{line}\n"), Err((2, reason)));
     }
+    // Without the lines of git too.
+    let binary = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nBinary files a/y and b/y differ\n";
+    check_files(binary, Err((6, "binary file")));
+    check_files("--- \"a/\\400\"\n+++ \"b/\\400\"\n@@ -1 +1 @@\n-a\n+b\n", Err((1, "cannot be read")));
     check_files("*** Begin Patch\n*** Update File: x\n-a\n+b\n", Err((4, "*** End Patch")));
     check_files("*** Begin Patch\nhello\n*** End Patch", Err((2, "*** Add File")));
     check_files("*** Begin Patch\n*** Add File: x\nhello\n*** End Patch", Err((3, "begins with +")));

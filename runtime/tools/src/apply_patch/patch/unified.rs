@@ -25,7 +25,7 @@ pub(super) fn parse<'a>(patch: &'a str, only: Option<&str>) -> Result<Vec<FilePa
             if head.line == 0 {
                 head.line = reader.at + 1;
             }
-            head.paths(line, reader.peek(1).unwrap_or_default());
+            head.paths(line, reader.peek(1).unwrap_or_default(), reader.at + 1)?;
             reader.at += 2;
         } else if line.starts_with("@@") {
             if !head.is_named() {
@@ -61,6 +61,7 @@ struct Head<'a> {
     renamed: bool,
     made: bool,
     removed: bool,
+    executable: Option<bool>,
     hunks: Vec<Hunk<'a>>,
     line: usize,
 }
@@ -74,54 +75,67 @@ impl<'a> Head<'a> {
     fn named_by_git(&mut self, line: &str) {
         let rest = line.trim_start_matches("diff --git ");
         let half = rest.len() / 2;
-        if rest.as_bytes().get(half) == Some(&b' ')
-            && let (Some(a), Some(b)) = (rest[..half].strip_prefix("a/"), rest[half + 1..].strip_prefix("b/"))
+        if rest.as_bytes().get(half) != Some(&b' ') {
+            return;
+        }
+        let name = |text: &str, letter| unquoted(text).and_then(|text| text.strip_prefix(letter).map(str::to_owned));
+        if let (Some(a), Some(b)) = (name(&rest[..half], "a/"), name(&rest[half + 1..], "b/"))
             && a == b
         {
-            self.old = Some(a.to_owned());
-            self.new = Some(a.to_owned());
+            self.old = Some(a.clone());
+            self.new = Some(a);
         }
     }
 
-    /// What git says of a file besides its hunks. What cannot be done is refused, never passed over.
+    /// What stands beside hunks. What cannot be done is refused, never passed over.
     fn extended(&mut self, line: &str, number: usize) -> Result<(), NoPatch> {
+        if (line.starts_with("Binary files ") && line.ends_with(" differ")) || line == "GIT binary patch" {
+            return wrong(
+                number,
+                "a patch changes text: leave this section of a binary file out, and make or copy the file by command",
+            );
+        }
         if !self.git {
             return Ok(());
         }
+        let name = |text: &str| match unquoted(text) {
+            Some(name) => Ok(name),
+            None => wrong(number, "this name is quoted in a way that cannot be read"),
+        };
         if let Some(path) = line.strip_prefix("rename from ") {
-            (self.old, self.renamed) = (Some(path.to_owned()), true);
+            (self.old, self.renamed) = (Some(name(path)?), true);
         } else if let Some(path) = line.strip_prefix("rename to ") {
-            (self.new, self.renamed) = (Some(path.to_owned()), true);
+            (self.new, self.renamed) = (Some(name(path)?), true);
         } else if let Some(mode) = line.strip_prefix("new file mode ") {
-            if mode != "100644" {
-                return wrong(
-                    number,
-                    "a patch makes plain files alone: send mode 100644, and change it afterwards with chmod",
-                );
-            }
             self.made = true;
-        } else if line.starts_with("deleted file mode ") {
+            // What cannot be run is what a new file is anyway.
+            self.executable = executable(mode, number)?.filter(|executable| *executable);
+        } else if let Some(mode) = line.strip_prefix("deleted file mode ") {
             self.removed = true;
-        } else if line.starts_with("old mode ") || line.starts_with("new mode ") {
-            return wrong(number, "a patch does not change modes: leave these lines out, and use chmod");
-        } else if ["copy from ", "copy to ", "Binary files ", "GIT binary patch"].iter().any(|no| line.starts_with(no))
-        {
-            return wrong(
-                number,
-                "a patch changes text and moves files: leave this section out, and copy the file by command",
-            );
+            executable(mode, number)?;
+        } else if let Some(mode) = line.strip_prefix("old mode ") {
+            executable(mode, number)?;
+        } else if let Some(mode) = line.strip_prefix("new mode ") {
+            self.executable = executable(mode, number)?;
+        } else if let Some((_, mode)) = line.strip_prefix("index ").and_then(|rest| rest.split_once(' ')) {
+            executable(mode, number)?;
+        } else if line.starts_with("copy from ") || line.starts_with("copy to ") {
+            return wrong(number, "a patch does not copy: leave this section out, and copy the file by command");
         }
         Ok(())
     }
 
     /// The two lines of paths.
-    fn paths(&mut self, old: &str, new: &str) {
+    fn paths(&mut self, old: &str, new: &str, number: usize) -> Result<(), NoPatch> {
         let path = |line: &str| {
             // A tab begins a time stamp.
             let path = line[4..].split('\t').next().unwrap_or_default().trim_end();
-            path.trim_matches('"').to_owned()
+            match unquoted(path) {
+                Some(path) => Ok(path),
+                None => wrong(number, "this name is quoted in a way that cannot be read"),
+            }
         };
-        let (old, new) = (path(old), path(new));
+        let (old, new) = (path(old)?, path(new)?);
         let none = |path: &str| path == "/dev/null";
         // The letters before the paths go only where both have theirs.
         let both = (none(&old) || old.starts_with("a/")) && (none(&new) || new.starts_with("b/"));
@@ -132,6 +146,7 @@ impl<'a> Head<'a> {
         };
         self.seen_paths = true;
         (self.old, self.new) = (clean(old), clean(new));
+        Ok(())
     }
 
     fn finish(self: &mut Head<'a>, files: &mut Vec<FilePatch<'a>>) -> Result<(), NoPatch> {
@@ -153,12 +168,62 @@ impl<'a> Head<'a> {
                 );
             }
         };
-        let changes = !head.hunks.is_empty() || !matches!(action, Action::Update { to: None, .. });
-        if changes {
-            files.push(FilePatch { action, hunks: head.hunks, line: head.line });
+        let file = FilePatch { action, hunks: head.hunks, executable: head.executable, line: head.line };
+        if file.changes_something() {
+            files.push(file);
         }
         Ok(())
     }
+}
+
+/// Whether a file of this mode can be run; other modes are not those of files.
+fn executable(mode: &str, number: usize) -> Result<Option<bool>, NoPatch> {
+    match mode {
+        "100644" => Ok(Some(false)),
+        "100755" => Ok(Some(true)),
+        _ => wrong(
+            number,
+            format!(
+                "a patch changes plain files, of mode 100644 or 100755, and {mode} is none (120000 is a link): leave this \
+                 section out, and make it by command"
+            ),
+        ),
+    }
+}
+
+/// A name as git writes it: within quotes, where it holds what would not be read well. `None` where that cannot be read.
+fn unquoted(text: &str) -> Option<String> {
+    let Some(quoted) = text.strip_prefix('"') else { return Some(text.to_owned()) };
+    let mut bytes = quoted.strip_suffix('"')?.bytes().peekable();
+    let mut name = Vec::new();
+    while let Some(byte) = bytes.next() {
+        if byte == b'"' {
+            return None;
+        }
+        if byte != b'\\' {
+            name.push(byte);
+            continue;
+        }
+        name.push(match bytes.next()? {
+            b'a' => 7,
+            b'b' => 8,
+            b't' => b'\t',
+            b'n' => b'\n',
+            b'v' => 11,
+            b'f' => 12,
+            b'r' => b'\r',
+            same @ (b'"' | b'\\') => same,
+            first @ b'0'..=b'3' => {
+                let mut value = first - b'0';
+                for _ in 0..2 {
+                    value = value * 8 + bytes.next().filter(|digit| (b'0'..=b'7').contains(digit))? - b'0';
+                }
+                value
+            }
+            _ => return None,
+        });
+    }
+    String::from_utf8(name).ok()
 }
 
 struct Reader<'a> {

@@ -6,6 +6,7 @@
 //! of turns was met; 130 cancelled.
 
 mod ask;
+mod files;
 mod key;
 mod print;
 mod signals;
@@ -16,7 +17,7 @@ use print::Printer;
 use signals::Signals;
 use slot_runtime::approval::grants::Remembering;
 use slot_runtime::approval::{ApprovalPolicy, AskPerson, DenyAll, NoChannel, PassSuggested, Unattended};
-use slot_runtime::boundary::{BoundaryError, Workspace};
+use slot_runtime::boundary::Workspace;
 use slot_runtime::contract::ToolDispatcher;
 use slot_runtime::deny::{DenyPolicy, DenyRules, Guarded, LiveRules, Roots};
 use slot_runtime::dispatch::Policies;
@@ -31,7 +32,7 @@ use slot_tools::session::{Person, SessionHost};
 use slot_tools::tool_search::Shelf;
 use slot_wire::Dialect;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -55,7 +56,12 @@ enum Command {
     /// failing; 4 the limit of turns was met; 130 cancelled. The API key is read from the environment variable
     /// SLOT_API_KEY, or from a descriptor. No command that the model runs can read it, nor any other variable that looks
     /// like a secret, unless it runs as root.
-    Exec(Exec),
+    Exec(Box<Exec>),
+    /// Lists the folders besides the workspace that tools may use, or adds one.
+    ///
+    /// The list is a file that outlives sessions; `slot exec --trust FILE` uses it. Nothing but this command and an editor
+    /// writes to it.
+    Trust(files::Trust),
 }
 
 #[derive(Args)]
@@ -83,6 +89,10 @@ struct Exec {
     /// outside of the workspace. What it denies is denied whatever `--approve` says.
     #[arg(long, value_name = "FILE")]
     grants: Option<PathBuf>,
+    /// The list of folders besides the workspace that tools may use; see `slot trust`. It must be there, and outside of the
+    /// workspace.
+    #[arg(long, value_name = "FILE")]
+    trust: Option<PathBuf>,
     /// The folder in which the model may keep what later sessions are to know. Without it nothing is kept.
     #[arg(long, value_name = "DIR")]
     memory: Option<PathBuf>,
@@ -140,7 +150,11 @@ enum Approve {
 }
 
 fn main() -> ExitCode {
-    let Cli { key_fd, command: Command::Exec(exec) } = Cli::parse();
+    let Cli { key_fd, command } = Cli::parse();
+    let exec = match command {
+        Command::Exec(exec) => exec,
+        Command::Trust(trust) => return files::trust(&trust),
+    };
     let key = match key::take(key_fd) {
         Ok(key) => key,
         Err(message) => return bad_input(&message),
@@ -174,7 +188,7 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
         return Err("the task is empty; say what to do as the last argument".to_owned());
     }
     let endpoint = Endpoint::parse(&exec.base_url).map_err(|e| e.to_string())?;
-    let workspace = Workspace::open(&exec.workspace).map_err(|error| unusable(&exec.workspace, &error))?;
+    let workspace = files::open(exec)?;
     let printer = Arc::new(Printer::new(exec.json));
     let client = ModelClient::new(Arc::new(TcpConnector), endpoint, key, HttpLimits::default());
     let dialect = match exec.dialect {
@@ -241,37 +255,11 @@ fn tools(exec: &Exec, workspace: Workspace, host: &SessionHost) -> Result<(LiveP
     Ok((pool, rules))
 }
 
-/// Why a folder cannot be the workspace, for the person who named it: the boundary's own words are for a model.
-fn unusable(folder: &Path, error: &BoundaryError) -> String {
-    use std::io::ErrorKind;
-    let kind = match error {
-        BoundaryError::NotFound { .. } => ErrorKind::NotFound,
-        BoundaryError::NotADirectory { .. } => ErrorKind::NotADirectory,
-        BoundaryError::Denied { .. } => ErrorKind::PermissionDenied,
-        BoundaryError::Io { source, .. } => source.kind(),
-        _ => ErrorKind::Other,
-    };
-    let (what, next) = match kind {
-        ErrorKind::NotFound => ("it does not exist", "make it first, or name another folder"),
-        ErrorKind::NotADirectory => ("it is not a folder", "name a folder"),
-        ErrorKind::PermissionDenied => ("permission denied", "run as a user who may read it"),
-        _ => ("it cannot be opened", "name another folder"),
-    };
-    format!("cannot use {} as the workspace: {what}; {next}", folder.display())
-}
-
 /// The policy with what was decided before, in this session and for good.
 fn remembering(exec: &Exec) -> Result<Arc<dyn ApprovalPolicy>, String> {
     let inner = approval(exec);
     let Some(path) = &exec.grants else { return Ok(Arc::new(Remembering::new(inner))) };
-    let real = |path: &Path| path.canonicalize().map_err(|error| format!("cannot use {}: {error}", path.display()));
-    let (file, workspace) = (path.canonicalize(), real(&exec.workspace)?);
-    if file.is_ok_and(|file| file.starts_with(&workspace)) {
-        return Err(format!(
-            "the grants file {} lies in the workspace, where the model could write to it; keep it elsewhere",
-            path.display()
-        ));
-    }
+    files::outside(path, &exec.workspace, "the grants file")?;
     Ok(Arc::new(Remembering::with_file(inner, path).map_err(|error| error.to_string())?))
 }
 

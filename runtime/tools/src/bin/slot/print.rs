@@ -121,7 +121,7 @@ fn told(kind: &EventKind) -> Option<String> {
 }
 
 /// Writes to standard output. A reader that went away is no reason to fail: the run goes on to its end.
-fn out(text: &str) {
+pub fn out(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
