@@ -5,8 +5,8 @@
 //! inside, a write through a link that dangles is refused, and folders made for a write that then failed stay.
 
 use super::{
-    BoundaryError, Change, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, StepGate, WriteMode, WriteStep,
-    Written,
+    BoundaryError, Change, ChangeGate, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, Pending, StepGate,
+    WriteMode, WriteStep, Written,
     path::{Part, names_of, parse, strip_root},
     protected::is_protected,
     shown_path,
@@ -136,6 +136,16 @@ impl Workspace {
 
     /// Replaces or creates a file in one step. See [`super::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
+        self.write(path, bytes, mode, None)
+    }
+
+    fn write(
+        &self,
+        path: &str,
+        bytes: &[u8],
+        mode: WriteMode,
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<Written, BoundaryError> {
         let place = self.place(path)?;
         place.require_writable()?;
         let old = match place.root.handle.metadata(&place.relative) {
@@ -160,7 +170,7 @@ impl Workspace {
         }
         let name = format!(".slot-{:016x}.tmp", RandomState::new().build_hasher().finish());
         let temporary = folder.join(name);
-        let done = self.fill_and_rename(&place, &temporary, &target, bytes, old.as_ref());
+        let done = self.fill_and_rename(&place, &temporary, &target, bytes, old.as_ref(), gate);
         if done.is_err() {
             // Nothing is left to be done about a file that cannot be removed; the error that led here is reported.
             let _ = place.root.handle.remove_file(&temporary);
@@ -174,10 +184,19 @@ impl Workspace {
     ///
     /// What a change replaces is held in memory until the last one is made.
     pub fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+        self.change_gated(changes, None)
+    }
+
+    /// Makes changes that a gate admits. See [`super::FileBoundary::change_gated`].
+    pub fn change_gated(
+        &self,
+        changes: &[Change<'_>],
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<Vec<Written>, BoundaryError> {
         let (mut undos, mut written) = (Vec::new(), Vec::new());
         for change in changes {
             let (Change::Write { path, .. } | Change::Remove { path }) = *change;
-            match self.change(*change) {
+            match self.change(*change, gate) {
                 Ok((done, old)) => {
                     written.push(done);
                     undos.push((path, old));
@@ -186,7 +205,7 @@ impl Workspace {
                     let back = |(path, old): (&str, Option<Vec<u8>>)| {
                         let taken = match old {
                             Some(old) => self.write_atomic(path, &old, WriteMode::Overwrite).map(drop),
-                            None => self.remove(path),
+                            None => self.remove(path, None),
                         };
                         taken.is_err().then(|| path.to_owned())
                     };
@@ -203,7 +222,11 @@ impl Workspace {
     }
 
     /// One change, with what was there before.
-    fn change(&self, change: Change<'_>) -> Result<(Written, Option<Vec<u8>>), BoundaryError> {
+    fn change(
+        &self,
+        change: Change<'_>,
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<(Written, Option<Vec<u8>>), BoundaryError> {
         let old = |path: &str| -> Result<Vec<u8>, BoundaryError> {
             let mut bytes = Vec::new();
             let mut open = self.open_file(path)?;
@@ -217,21 +240,22 @@ impl Workspace {
                     Err(BoundaryError::NotFound { .. }) => None,
                     Err(error) => return Err(error),
                 };
-                Ok((self.write_atomic(path, bytes, mode)?, before))
+                Ok((self.write(path, bytes, mode, gate)?, before))
             }
             Change::Remove { path } => {
                 let before = old(path)?;
                 let place = self.place(path)?.resolved()?;
-                self.remove(path)?;
+                self.remove(path, gate)?;
                 Ok((Written { path: place, created: false }, Some(before)))
             }
         }
     }
 
-    fn remove(&self, path: &str) -> Result<(), BoundaryError> {
+    fn remove(&self, path: &str, gate: Option<&dyn ChangeGate>) -> Result<(), BoundaryError> {
         let place = self.place(path)?;
         place.require_writable()?;
         place.require_file("remove")?;
+        self.judge(&place, &place.canonical()?, true, None, gate)?;
         self.before(path, WriteStep::Remove)?;
         place.root.handle.remove_file(place.canonical()?).map_err(|e| place.error("remove", e))
     }
@@ -251,6 +275,7 @@ impl Workspace {
         target: &Path,
         bytes: &[u8],
         old: Option<&cap_std::fs::Metadata>,
+        gate: Option<&dyn ChangeGate>,
     ) -> Result<(), BoundaryError> {
         let failed = |e| place.error("write", e);
         let folder = &place.root.handle;
@@ -271,8 +296,24 @@ impl Workspace {
         }
         self.before(place.text, WriteStep::Sync)?;
         file.sync_all().map_err(failed)?;
+        self.judge(place, target, old.is_some(), Some(bytes), gate)?;
         self.before(place.text, WriteStep::Rename)?;
         folder.rename(temporary, folder, target).map_err(failed)
+    }
+
+    /// Puts a change to the gate, right before it is made.
+    fn judge(
+        &self,
+        place: &Place<'_>,
+        target: &Path,
+        exists: bool,
+        new: Option<&[u8]>,
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<(), BoundaryError> {
+        let Some(gate) = gate else { return Ok(()) };
+        let old = if exists { Some(self.open_file(place.text)?.file) } else { None };
+        let resolved = if place.is_workspace { target.to_owned() } else { place.root.path.join(target) };
+        gate.judge(&Pending { path: place.text, resolved: &resolved, old: old.as_ref(), new })
     }
 
     fn before(&self, path: &str, step: WriteStep) -> Result<(), BoundaryError> {

@@ -41,6 +41,7 @@ pub use state::{Entry, List, Progress, SessionState};
 pub use todo_write::TodoWrite;
 pub use update_plan::UpdatePlan;
 
+use crate::file_gates::FileGates;
 use slot_runtime::{
     boundary::FileBoundary,
     contract::ToolSpec,
@@ -62,6 +63,8 @@ pub struct SessionHost {
     /// The count of user turns that the session keeps. Without one nobody knows what a turn wrote, and there is no tool
     /// to take it back.
     pub turns: Option<UserTurns>,
+    /// What stands between the file tools and the files.
+    pub gates: FileGates,
 }
 
 /// The tools of one session.

@@ -7,7 +7,7 @@ use slot_runtime::contract::{BoxFuture, RunContext, ToolError, ToolOutput, ToolS
 use std::sync::Arc;
 
 /// The names of the tools.
-const EDITS: [&str; 2] = ["apply_patch", "edit_file"];
+const EDITS: [&str; 3] = ["apply_patch", "edit_file", "fim_edit"];
 
 /// The tools, with those that edit replaced.
 pub(super) fn plant(seam: Seam, tools: Vec<Arc<dyn ToolSpec>>) -> Vec<Arc<dyn ToolSpec>> {

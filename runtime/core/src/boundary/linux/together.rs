@@ -8,18 +8,37 @@ use super::{
     walk::Found,
     write::{Job, KEPT_MODE, Undo, require_writable},
 };
-use crate::boundary::{BoundaryError, Change, EntryKind, WriteMode, Written};
+use crate::boundary::{BoundaryError, Change, ChangeGate, EntryKind, Written};
 use rustix::fs::Mode;
 
 impl Workspace {
     /// Makes changes, all of them or none. See [`crate::boundary::FileBoundary::change_all`].
     pub fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+        self.change_gated(changes, None)
+    }
+
+    /// Makes changes that a gate admits. See [`crate::boundary::FileBoundary::change_gated`].
+    pub fn change_gated(
+        &self,
+        changes: &[Change<'_>],
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<Vec<Written>, BoundaryError> {
+        // What stands alone is never taken back.
+        let keep_old = changes.len() > 1;
         let mut undos: Vec<(&str, Undo)> = Vec::with_capacity(changes.len());
         let mut written = Vec::with_capacity(changes.len());
         for change in changes {
             let made = match *change {
-                Change::Write { path, bytes, mode, like } => self.write_undoable(path, bytes, mode, like),
-                Change::Remove { path } => self.remove_undoable(path),
+                Change::Write { path, bytes, mode, like } => {
+                    let new_mode = like.map(|like| self.mode_of(like)).transpose();
+                    new_mode.and_then(|new_mode| {
+                        let job = Job { workspace: self, path, bytes, new_mode, gate };
+                        self.write_undoable(&job, mode, keep_old)
+                    })
+                }
+                Change::Remove { path } => {
+                    self.remove_undoable(&Job { workspace: self, path, bytes: &[], new_mode: None, gate })
+                }
             };
             let (Change::Write { path, .. } | Change::Remove { path }) = *change;
             match made {
@@ -34,46 +53,13 @@ impl Workspace {
         Ok(written)
     }
 
-    fn write_undoable(
-        &self,
-        path: &str,
-        bytes: &[u8],
-        mode: WriteMode,
-        like: Option<&str>,
-    ) -> Result<(Written, Undo), BoundaryError> {
-        let new_mode = like.map(|like| self.mode_of(like)).transpose()?;
-        self.attempt(path, |place| {
-            require_writable(path, &place)?;
-            let job = Job { workspace: self, path, bytes, new_mode };
-            match &place.found {
-                Found::Directory => Err(Retry::not_a_file(path, EntryKind::Directory)),
-                Found::Other(stat) => match kind_of(stat) {
-                    EntryKind::File if mode == WriteMode::Create => {
-                        Err(BoundaryError::Exists { path: path.to_owned() }.into())
-                    }
-                    EntryKind::File => {
-                        let undo = job.replace(&place, true)?;
-                        Ok((Written { path: self.shown(&place), created: false }, undo))
-                    }
-                    other => Err(Retry::not_a_file(path, other)),
-                },
-                Found::Missing(missing) => {
-                    let undo = job.create(&place, missing)?;
-                    let mut created = self.shown(&place);
-                    created.extend(&missing.names);
-                    Ok((Written { path: created, created: true }, undo))
-                }
-            }
-        })
-    }
-
-    fn remove_undoable(&self, path: &str) -> Result<(Written, Undo), BoundaryError> {
+    fn remove_undoable(&self, job: &Job<'_>) -> Result<(Written, Undo), BoundaryError> {
+        let path = job.path;
         self.attempt(path, |place| {
             require_writable(path, &place)?;
             match &place.found {
                 Found::Directory => Err(Retry::not_a_file(path, EntryKind::Directory)),
                 Found::Other(stat) if kind_of(stat) == EntryKind::File => {
-                    let job = Job { workspace: self, path, bytes: &[], new_mode: None };
                     let undo = job.remove(&place)?;
                     Ok((Written { path: self.shown(&place), created: false }, undo))
                 }

@@ -2,6 +2,7 @@
 //!
 //! Every check runs twice, with `openat2` and with the walk that stands in for it.
 
+mod judged;
 mod race;
 mod read;
 mod together;
@@ -101,6 +102,7 @@ fn variant(error: &BoundaryError) -> &'static str {
         BoundaryError::NotADirectory { .. } => "not a folder",
         BoundaryError::Protected { .. } => "protected",
         BoundaryError::DeniedByRule { .. } => "denied by rule",
+        BoundaryError::Refused { .. } => "refused",
         BoundaryError::Exists { .. } => "exists",
         BoundaryError::Loop { .. } => "loop",
         BoundaryError::Invalid { .. } => "invalid",
