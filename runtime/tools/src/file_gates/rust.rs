@@ -81,7 +81,8 @@ fn parse(text: &str) -> Verdict {
         Ok(_) => Verdict::Sound,
         Err(error) => {
             let what = error.to_string();
-            let at = if what.starts_with("unexpected end of input") { end_of(code) } else { error.span().start() };
+            // At the end of the text there is no token to point to.
+            let at = if error.span().byte_range().is_empty() { end_of(code) } else { error.span().start() };
             Verdict::Broken(fault(at, above, what))
         }
     }
@@ -172,7 +173,8 @@ mod tests {
         check_broken("#!/bin/x\nfn f( {}\n", 2, 5, "bracket");
         check_broken("struct S {\n    a: u8\n    b: u8,\n}", 3, 5, "expected `,`");
         check_broken("fn", 1, 3, "unexpected end of input");
-        check_broken("fn é() {} 中", 1, 11, "expected");
+        check_broken("fn é() {} 中", 1, 12, "expected");
+        check_broken("中() fn", 1, 2, "expected");
     }
 
     #[test]
