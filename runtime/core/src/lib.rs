@@ -8,6 +8,7 @@
 //! - [`approval`]: who is asked, and what follows when nobody can be.
 //! - [`dispatch`]: the stages of a call, in types that cannot be skipped.
 //! - [`boundary`]: the only way from a path that a model wrote to a file.
+//! - [`freshness`]: what the model has seen of files, so that it changes nothing else.
 //! - [`transport`]: the way to the model, with the connection as a seam.
 //! - [`session`]: turns, until the model is done.
 //! - [`mode`]: whether anything may be changed.
@@ -22,6 +23,7 @@ pub mod contract;
 pub mod deny;
 pub mod dispatch;
 pub mod event;
+pub mod freshness;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

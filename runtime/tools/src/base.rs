@@ -126,7 +126,7 @@ const BASE: &[BaseTool] = &[
     tool("write_file", Files, WRITES, Always).primitive(),
     tool("edit_file", Files, WRITES, Always).simple().primitive(),
     tool("apply_patch", Files, WRITES, Always).primitive(),
-    tool("fim_edit", Files, WRITES, Auto).primitive().not_built(),
+    tool("fim_edit", Files, WRITES, Auto).primitive(),
     tool("list_dir", Files, READS, Always).primitive(),
     tool("file_search", Files, READS, Always).primitive().not_built(),
     tool("glob_files", Files, READS, Always).primitive().not_built(),

@@ -3,7 +3,7 @@
 //! Each tool is one module of business logic and its texts. No module here mentions approval, truncation of turns or
 //! what lies outside the handle it was given: those are stages of the runtime, and written there once.
 //!
-//! - [`read_file`], [`write_file`], [`edit_file`], [`apply_patch`], [`list_dir`]: files, through the boundary.
+//! - [`read_file`], [`write_file`], [`edit_file`], [`fim_edit`], [`apply_patch`], [`list_dir`]: files, through the boundary.
 //! - [`exec_shell`]: one shell command, in the foreground; [`diagnostics`]: what the checker of a project says.
 //! - [`validate_data`]: whether data is well-formed.
 //! - [`session`]: plans, notes, memories, the person at a session, and its mode.
@@ -11,6 +11,7 @@
 //! - [`parallel`]: several calls in one.
 //! - [`tool_search`], [`call_tool`]: finding tools that are not in every request, and calling them.
 //!
+//! [`file_gates`] stands between the tools and the files: what was not read or would no longer parse is not changed.
 //! [`secrets`] tells which variables no command gets. [`base`] lists every tool that there is a place for, [`builtins`] makes
 //! those that work on files and commands, and [`pool`] puts the tools of a session together.
 
@@ -20,6 +21,8 @@ pub mod call_tool;
 pub mod diagnostics;
 pub mod edit_file;
 pub mod exec_shell;
+pub mod file_gates;
+pub mod fim_edit;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -39,7 +42,10 @@ mod work;
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod texts;
 
+use file_gates::{Gated, Use};
 use slot_runtime::{boundary::FileBoundary, contract::ToolSpec};
 use std::{ffi::OsString, sync::Arc};
 
@@ -84,16 +90,18 @@ pub fn builtins_for(
         tools.push(Arc::new(session::RevertTurn::new(Arc::clone(&journal))));
         written = journal;
     }
+    let gated = |files: &Arc<dyn FileBoundary>, uses, make| Gated::tool(Arc::clone(files), &host.gates, uses, make);
     let files: Vec<Arc<dyn ToolSpec>> = vec![
-        Arc::new(apply_patch::ApplyPatch::new(Arc::clone(&written))),
+        gated(&written, Use::Writes, |files| Arc::new(apply_patch::ApplyPatch::new(files))),
+        gated(&written, Use::Writes, |files| Arc::new(edit_file::EditFile::new(files))),
+        gated(&written, Use::Writes, |files| Arc::new(fim_edit::FimEdit::new(files))),
+        gated(&written, Use::Writes, |files| Arc::new(write_file::WriteFile::new(files))),
+        gated(&boundary, Use::Reads, |files| Arc::new(read_file::ReadFile::new(files))),
         Arc::new(diagnostics::Diagnostics::new(Arc::clone(&boundary), inherited.clone(), chosen.clone())),
-        Arc::new(edit_file::EditFile::new(Arc::clone(&written))),
         Arc::new(exec_shell::ExecShell::inheriting(Arc::clone(&boundary), inherited, chosen)),
         Arc::new(list_dir::ListDir::new(Arc::clone(&boundary))),
         Arc::new(parallel::Parallel),
-        Arc::new(read_file::ReadFile::new(Arc::clone(&boundary))),
         Arc::new(validate_data::ValidateData::new(Arc::clone(&boundary))),
-        Arc::new(write_file::WriteFile::new(written)),
     ];
     tools.extend(files);
     tools
@@ -139,6 +147,7 @@ mod tests {
         }
         check("apply_patch", ApprovalRequirement::Suggest, false, false);
         check("edit_file", ApprovalRequirement::Suggest, false, false);
+        check("fim_edit", ApprovalRequirement::Suggest, false, false);
         check("write_file", ApprovalRequirement::Suggest, false, false);
         check("exec_shell", ApprovalRequirement::Required, false, false);
         check("diagnostics", ApprovalRequirement::Required, false, false);
@@ -181,6 +190,7 @@ mod tests {
                 "enter_plan_mode",
                 "exec_shell",
                 "exit_plan_mode",
+                "fim_edit",
                 "git_blame",
                 "git_diff",
                 "git_log",

@@ -38,6 +38,7 @@ pub fn refused(error: BoundaryError) -> ToolError {
         | BoundaryError::NotADirectory { .. }
         | BoundaryError::Exists { .. }
         | BoundaryError::Loop { .. }
+        | BoundaryError::Refused { .. }
         | BoundaryError::Invalid { .. } => ToolError::InvalidInput(text),
         BoundaryError::Unstable { .. } | BoundaryError::Torn { .. } | BoundaryError::Io { .. } => {
             ToolError::Failed(text)

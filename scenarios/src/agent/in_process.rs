@@ -17,10 +17,12 @@ use slot_runtime::approval::{
 };
 use slot_runtime::dispatch::Policies;
 use slot_runtime::event::{Event, EventLog, EventSink};
+use slot_runtime::freshness::{Freshness, Probe};
 use slot_runtime::mode::{PlanMode, UserTurns};
 use slot_runtime::session::Unobserved;
 use slot_runtime::transport::{Connector, Endpoint, HttpLimits, Io, ModelClient, TcpConnector};
 use slot_runtime::{Outcome, Session, SessionConfig};
+use slot_tools::file_gates::FileGates;
 use slot_tools::session::SessionHost;
 use slot_wire::Dialect;
 use std::{collections::BTreeMap, io, sync::Arc, time::Duration};
@@ -81,11 +83,12 @@ impl InProcess {
         let connector = self.plant.connector(connector);
         let client = ModelClient::new(connector, endpoint, None, limits(job.patience));
         let cancel = CancellationToken::new();
-        let (mode, turns) = (PlanMode::default(), UserTurns::default());
+        let (mode, turns, known) = (PlanMode::default(), UserTurns::default(), Freshness::default());
         let host = SessionHost {
             memory: Some(job.world.home().join(MEMORY)),
             mode: Some(mode.clone()),
             turns: Some(turns.clone()),
+            gates: self.plant.gates(FileGates { freshness: Some(known.clone()), ..FileGates::default() }),
             ..SessionHost::default()
         };
         let tools = Tools::of(&job, self.plant.as_ref(), &host)?;
@@ -113,6 +116,11 @@ impl InProcess {
                 deny: tools.rules,
                 mode: Arc::new(mode.clone()),
                 hooks: hook::hooks(job.hooks, job.patience),
+                observer: Some(self.plant.observer(
+                    Probe::new(known.clone(), tools.files),
+                    known,
+                    job.world.workspace(),
+                )),
                 ..Policies::default()
             }),
             log.clone(),

@@ -27,6 +27,8 @@ pub struct Tools {
     pub rules: Arc<dyn DenyPolicy>,
     /// What changes them.
     pub changing: Arc<Changing>,
+    /// The files that they work on.
+    pub files: Arc<dyn FileBoundary>,
 }
 
 /// How deferred tools that were found get to the model.
@@ -54,7 +56,8 @@ impl Tools {
         let settings =
             plant.pool(PoolSettings { form, ..settings(job.spec, Arc::clone(&rules) as Arc<dyn DenyPolicy>) });
         let shelf = Shelf::default();
-        let mut tools: Vec<Arc<dyn ToolSpec>> = slot_tools::builtins_for(files, inherited, variables(job.world), host);
+        let mut tools: Vec<Arc<dyn ToolSpec>> =
+            slot_tools::builtins_for(Arc::clone(&files), inherited, variables(job.world), host);
         tools.extend(finders(&shelf, &settings));
         let cases = CaseTools { workspace: root.to_owned(), room: Arc::new(Room::default()) };
         tools.extend(job.tools.iter().map(|spec| cases.tool(spec.clone())));
@@ -72,7 +75,7 @@ impl Tools {
             cases,
             pool: Arc::clone(&pool),
         };
-        Ok(Tools { dispatcher: pool, rules, changing: Arc::new(changing) })
+        Ok(Tools { dispatcher: pool, rules, changing: Arc::new(changing), files })
     }
 }
 

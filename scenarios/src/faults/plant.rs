@@ -5,6 +5,7 @@ mod arguments;
 mod composite;
 mod early;
 mod edit;
+mod fresh;
 mod gates;
 mod git;
 mod hook;
@@ -22,17 +23,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slot_runtime::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion, Assessment, Unattended};
 use slot_runtime::boundary::{
-    BoundaryError, Change, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written,
+    BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Written,
 };
 use slot_runtime::contract::{
     ApprovalRequirement, BoxFuture, Exposure, MetadataSnapshot, Origin, RunContext, ToolDispatcher, ToolError,
     ToolOutput, ToolSpec, ValidationFault,
 };
 use slot_runtime::deny::LiveRules;
+use slot_runtime::dispatch::observe::Observer;
 use slot_runtime::dispatch::{Approved, Parsed, Policies, ResultShaper, TruncationGate, Validated};
+use slot_runtime::freshness::{Freshness, Probe};
 use slot_runtime::registry::{Catalog, SchemaForm};
 use slot_runtime::session::Activation;
 use slot_runtime::transport::Connector;
+use slot_tools::file_gates::FileGates;
 use slot_tools::pool::PoolSettings;
 use slot_wire::StopReason;
 use slot_wire::repair::TurnEnd;
@@ -80,6 +84,16 @@ pub trait Plant: Send + Sync {
     /// What the tools hold of the files; `root` is the workspace.
     fn boundary(&self, boundary: Arc<dyn FileBoundary>, _root: &Path) -> Arc<dyn FileBoundary> {
         boundary
+    }
+
+    /// What stands between the file tools and the files.
+    fn gates(&self, gates: FileGates) -> FileGates {
+        gates
+    }
+
+    /// Who learns from calls; `root` is the workspace.
+    fn observer(&self, probe: Probe, _known: Freshness, _root: &Path) -> Arc<dyn Observer> {
+        Arc::new(probe)
     }
 
     /// How connections are made.
@@ -357,6 +371,26 @@ pub enum Seam {
     ActivateAppend,
     /// What is found is added nowhere.
     ActivateNever,
+    /// Whatever is there may be changed.
+    FreshOff,
+    /// A file that a command names was read.
+    FreshCommandsRead,
+    /// What the model wrote counts as written by somebody else.
+    FreshAlarm,
+    /// No file is looked at after a command.
+    ProbeOff,
+    /// Files are looked at only after a command that succeeded.
+    ProbeSuccess,
+    /// What a command changed is told again and again.
+    ProbeRepeats,
+    /// Every file that a command changed is told.
+    ProbeAll,
+    /// What is written need not parse.
+    ParseOff,
+    /// What is written must parse, whatever was there.
+    ParseState,
+    /// What parses is formatted.
+    ParseTidies,
 }
 
 impl Plant for Seam {
@@ -410,6 +444,14 @@ impl Plant for Seam {
         if *self == Seam::DenyUnresolved { Arc::default() } else { rules }
     }
 
+    fn gates(&self, gates: FileGates) -> FileGates {
+        fresh::gates(*self, gates)
+    }
+
+    fn observer(&self, probe: Probe, known: Freshness, root: &Path) -> Arc<dyn Observer> {
+        fresh::observer(*self, probe, known, root)
+    }
+
     fn dispatcher(&self, inner: Arc<dyn ToolDispatcher>) -> Arc<dyn ToolDispatcher> {
         match self {
             Seam::LevelUnderstate
@@ -435,9 +477,12 @@ impl Plant for Seam {
 
     fn boundary(&self, inner: Arc<dyn FileBoundary>, root: &Path) -> Arc<dyn FileBoundary> {
         match self {
-            Seam::BoundaryFollow | Seam::BoundaryRefuse | Seam::BoundaryTerse | Seam::PatchInPart => {
-                Arc::new(Files { seam: *self, inner, root: root.to_owned() })
-            }
+            Seam::BoundaryFollow
+            | Seam::BoundaryRefuse
+            | Seam::BoundaryTerse
+            | Seam::PatchInPart
+            | Seam::ParseState
+            | Seam::ParseTidies => Arc::new(Files { seam: *self, inner, root: root.to_owned() }),
             _ if paths::decorates(*self) => Arc::new(paths::Paths::new(*self, inner, root)),
             _ => inner,
         }
@@ -646,22 +691,30 @@ impl FileBoundary for Files {
         self.spoil(self.inner.list_dir(path, limit))
     }
 
-    fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        self.refuse_link(path)?;
-        if self.seam == Seam::BoundaryFollow {
+    fn change_gated(
+        &self,
+        changes: &[Change<'_>],
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<Vec<Written>, BoundaryError> {
+        if let (Seam::BoundaryFollow, [Change::Write { path, bytes, .. }]) = (self.seam, changes) {
             let full = self.root.join(path);
             std::fs::write(&full, bytes).map_err(|e| io(path, e))?;
-            return Ok(Written { path: full, created: true });
+            return Ok(vec![Written { path: full, created: true }]);
         }
-        self.spoil(self.inner.write_atomic(path, bytes, mode))
-    }
-
-    fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+        if let [Change::Write { path, .. }] = changes {
+            self.refuse_link(path)?;
+        }
+        if let [change @ Change::Write { path, mode, like, .. }] = changes
+            && let Some(bytes) = fresh::written(self.seam, change)?
+        {
+            let change = Change::Write { path, bytes: &bytes, mode: *mode, like: *like };
+            return self.inner.change_gated(&[change], gate);
+        }
         if self.seam != Seam::PatchInPart {
-            return self.spoil(self.inner.change_all(changes));
+            return self.spoil(self.inner.change_gated(changes, gate));
         }
         // One after the other, and what was done stays when one fails.
-        changes.iter().map(|change| Ok(self.inner.change_all(&[*change])?.remove(0))).collect()
+        changes.iter().map(|change| Ok(self.inner.change_gated(&[*change], gate)?.remove(0))).collect()
     }
 
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {

@@ -80,6 +80,12 @@ pub enum BoundaryError {
         /// The rule.
         rule: String,
     },
+    /// A gate of the session does not let the change be made.
+    #[error("{reason}")]
+    Refused {
+        /// Why, and what to do.
+        reason: String,
+    },
     /// A file that was to be created exists.
     #[error("already exists: {}. Read it first, then edit it, or choose another name.", Shown(path))]
     Exists {

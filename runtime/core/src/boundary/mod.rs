@@ -29,6 +29,7 @@
 //! here either.
 
 mod error;
+mod gate;
 mod path;
 mod protected;
 mod trust;
@@ -44,6 +45,7 @@ mod portable;
 mod tests;
 
 pub use error::BoundaryError;
+pub use gate::{ChangeGate, Pending};
 #[cfg(target_os = "linux")]
 pub use linux::Workspace;
 #[cfg(not(target_os = "linux"))]
@@ -80,11 +82,23 @@ pub trait FileBoundary: Send + Sync {
 
     /// Replaces or creates a regular file in one step, and with it the folders that are missing on the way. After an
     /// error the file is as it was, and no folder or temporary file is left behind.
-    fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError>;
+    fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
+        let written = self.change_all(&[Change::Write { path, bytes, mode, like: None, executable: None }])?;
+        written.into_iter().next().ok_or_else(|| BoundaryError::Unstable { path: path.to_owned() })
+    }
 
     /// Makes changes in order, all of them or none: after an error every file is as it was, and nothing is left behind.
     /// What is to be taken back and cannot be is told by [`BoundaryError::Torn`].
-    fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError>;
+    fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+        self.change_gated(changes, None)
+    }
+
+    /// Makes changes as [`FileBoundary::change_all`] does, each only if the gate admits it right before it is made.
+    fn change_gated(
+        &self,
+        changes: &[Change<'_>],
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<Vec<Written>, BoundaryError>;
 
     /// Creates a folder and every missing one above it; fine if it exists already. Returns its resolved path.
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError>;
@@ -300,6 +314,14 @@ macro_rules! file_boundary {
 
             fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
                 <$workspace>::change_all(self, changes)
+            }
+
+            fn change_gated(
+                &self,
+                changes: &[Change<'_>],
+                gate: Option<&dyn ChangeGate>,
+            ) -> Result<Vec<Written>, BoundaryError> {
+                <$workspace>::change_gated(self, changes, gate)
             }
 
             fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {

@@ -6,8 +6,8 @@
 //! is put in the place of a folder between the look and the use is followed as long as it stays inside.
 
 use super::{
-    BoundaryError, Change, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, StepGate, WriteMode, WriteStep,
-    Written, made_executable,
+    BoundaryError, Change, ChangeGate, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, Pending, StepGate,
+    WriteMode, WriteStep, Written, made_executable,
     path::{Part, is_shell_word, names_of, parse, strip_root},
     protected::Places,
     shown_path,
@@ -160,16 +160,17 @@ impl Workspace {
 
     /// Replaces or creates a file in one step. See [`super::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        self.write(path, bytes, mode, |permissions| permissions)
+        self.write(path, bytes, mode, |permissions| permissions, None)
     }
 
-    /// The same, with the permissions that `permissions` makes of those the file would get.
+    /// The same, with the permissions that `permissions` makes of those the file would get, if the gate admits it.
     fn write(
         &self,
         path: &str,
         bytes: &[u8],
         mode: WriteMode,
         permissions: impl Fn(u32) -> u32,
+        gate: Option<&dyn ChangeGate>,
     ) -> Result<Written, BoundaryError> {
         let place = self.place(path)?;
         self.require_writable(&place)?;
@@ -191,7 +192,7 @@ impl Workspace {
         }
         let name = format!(".slot-{:016x}.tmp", RandomState::new().build_hasher().finish());
         let temporary = folder.join(name);
-        let done = self.fill_and_rename(&place, &temporary, &target, bytes, old.as_ref(), permissions);
+        let done = self.fill_and_rename(&place, &temporary, &target, bytes, old.as_ref(), permissions, gate);
         if done.is_err() {
             // Nothing is left to be done about a file that cannot be removed; the error that led here is reported.
             let _ = place.root.handle.remove_file(&temporary);
@@ -205,10 +206,19 @@ impl Workspace {
     ///
     /// What a change replaces is held in memory until the last one is made.
     pub fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+        self.change_gated(changes, None)
+    }
+
+    /// Makes changes that a gate admits. See [`super::FileBoundary::change_gated`].
+    pub fn change_gated(
+        &self,
+        changes: &[Change<'_>],
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<Vec<Written>, BoundaryError> {
         let (mut undos, mut written) = (Vec::new(), Vec::new());
         for change in changes {
             let (Change::Write { path, .. } | Change::Remove { path }) = *change;
-            match self.change(*change) {
+            match self.change(*change, gate) {
                 Ok((done, old)) => {
                     written.push(done);
                     undos.push((path, old));
@@ -216,8 +226,10 @@ impl Workspace {
                 Err(error) => {
                     let back = |(path, old): (&str, Option<Old>)| {
                         let taken = match old {
-                            Some(old) => self.write(path, &old.bytes, WriteMode::Overwrite, |_| old.mode).map(drop),
-                            None => self.remove(path),
+                            Some(old) => {
+                                self.write(path, &old.bytes, WriteMode::Overwrite, |_| old.mode, None).map(drop)
+                            }
+                            None => self.remove(path, None),
                         };
                         taken.is_err().then(|| path.to_owned())
                     };
@@ -234,7 +246,11 @@ impl Workspace {
     }
 
     /// One change, with what was there before.
-    fn change(&self, change: Change<'_>) -> Result<(Written, Option<Old>), BoundaryError> {
+    fn change(
+        &self,
+        change: Change<'_>,
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<(Written, Option<Old>), BoundaryError> {
         let old = |path: &str| -> Result<Old, BoundaryError> {
             let (mut bytes, mut open) = (Vec::new(), self.open_file(path)?);
             io::Read::read_to_end(&mut open.file, &mut bytes).map_err(|e| BoundaryError::from_io(path, "read", e))?;
@@ -250,12 +266,12 @@ impl Workspace {
                 };
                 let like = like.filter(|_| before.is_none());
                 let permissions = |given| made_executable(like.unwrap_or(given), executable);
-                Ok((self.write(path, bytes, mode, permissions)?, before))
+                Ok((self.write(path, bytes, mode, permissions, gate)?, before))
             }
             Change::Remove { path } => {
                 let before = old(path)?;
                 let place = self.place(path)?.resolved()?;
-                self.remove(path)?;
+                self.remove(path, gate)?;
                 Ok((Written { path: place, created: false }, Some(before)))
             }
         }
@@ -267,10 +283,11 @@ impl Workspace {
         Ok(found.permissions().mode())
     }
 
-    fn remove(&self, path: &str) -> Result<(), BoundaryError> {
+    fn remove(&self, path: &str, gate: Option<&dyn ChangeGate>) -> Result<(), BoundaryError> {
         let place = self.place(path)?;
         self.require_writable(&place)?;
         place.require_file("remove")?;
+        self.judge(&place, &place.canonical()?, true, None, gate)?;
         self.before(path, WriteStep::Remove)?;
         place.root.handle.remove_file(place.canonical()?).map_err(|e| place.error("remove", e))
     }
@@ -295,6 +312,7 @@ impl Workspace {
         bytes: &[u8],
         old: Option<&cap_std::fs::Metadata>,
         permissions: impl Fn(u32) -> u32,
+        gate: Option<&dyn ChangeGate>,
     ) -> Result<(), BoundaryError> {
         let failed = |e| place.error("write", e);
         let folder = &place.root.handle;
@@ -313,6 +331,7 @@ impl Workspace {
         file.set_permissions(cap_std::fs::Permissions::from_mode(mode & KEPT_MODE)).map_err(failed)?;
         self.before(place.text, WriteStep::Sync)?;
         file.sync_all().map_err(failed)?;
+        self.judge(place, target, old.is_some(), Some(bytes), gate)?;
         self.before(place.text, WriteStep::Rename)?;
         folder.rename(temporary, folder, target).map_err(failed)
     }
@@ -334,6 +353,21 @@ impl Workspace {
             return Err(BoundaryError::Protected { path: place.text.to_owned() });
         }
         Ok(())
+    }
+
+    /// Puts a change to the gate, right before it is made.
+    fn judge(
+        &self,
+        place: &Place<'_>,
+        target: &Path,
+        exists: bool,
+        new: Option<&[u8]>,
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<(), BoundaryError> {
+        let Some(gate) = gate else { return Ok(()) };
+        let old = if exists { Some(self.open_file(place.text)?.file) } else { None };
+        let resolved = if place.is_workspace { target.to_owned() } else { place.root.path.join(target) };
+        gate.judge(&Pending { path: place.text, resolved: &resolved, old: old.as_ref(), new })
     }
 
     fn before(&self, path: &str, step: WriteStep) -> Result<(), BoundaryError> {

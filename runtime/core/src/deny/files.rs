@@ -6,7 +6,7 @@
 
 use super::rule::Filter;
 use super::{DenyRules, LiveRules};
-use crate::boundary::{BoundaryError, Change, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written};
+use crate::boundary::{BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Written};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -113,18 +113,17 @@ impl FileBoundary for Guarded {
         Ok(listing)
     }
 
-    fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        self.writable(path)?;
-        self.inner.write_atomic(path, bytes, mode)
-    }
-
-    fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+    fn change_gated(
+        &self,
+        changes: &[Change<'_>],
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<Vec<Written>, BoundaryError> {
         for change in changes {
             match change {
                 Change::Write { path, .. } | Change::Remove { path } => self.writable(path)?,
             }
         }
-        self.inner.change_all(changes)
+        self.inner.change_gated(changes, gate)
     }
 
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {

@@ -11,6 +11,7 @@ use super::early::Early;
 use super::gate::{Gate, Held};
 use super::hooks::HookEnd;
 use super::nested::{Nested, Share};
+use super::observe::Observed;
 use super::plan::{Loaded, Planned};
 use super::policy::{Attempt, LoopAdvice, LoopTurn, Policies};
 use super::render::Rendering;
@@ -22,7 +23,7 @@ use crate::contract::{
 };
 use crate::event::{EventKind, EventLog, Mark};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, OnceLock},
@@ -93,6 +94,8 @@ struct Outcome {
     ending: Ending,
     /// Deferred tools that it found.
     found: Vec<String>,
+    /// What the tool says for the host alone.
+    facts: Map<String, Value>,
 }
 
 impl Outcome {
@@ -103,6 +106,7 @@ impl Outcome {
             cancelled: false,
             ending: Ending::NotStarted,
             found: Vec::new(),
+            facts: Map::new(),
         }
     }
 
@@ -323,14 +327,27 @@ impl Executor {
         if cancelled {
             return outcome;
         }
-        match said.withheld {
+        let facts = std::mem::take(&mut outcome.facts);
+        let withheld = said.withheld.is_some();
+        let mut outcome = match said.withheld {
             Some(reason) => Outcome { ending: outcome.ending, ..Outcome::failed(reason) },
             None => {
                 let notes = call.validated().annotations().iter().chain(&said.notes);
                 notes.for_each(|note| append_note(&mut outcome.content, note));
                 outcome
             }
+        };
+        let observed = Observed { tool: call.tool(), input: call.input(), facts: &facts, reaches_model: !withheld };
+        if let Some(note) = self.observe(observed).await {
+            append_note(&mut outcome.content, &note);
         }
+        outcome
+    }
+
+    /// Lets whoever learns from calls take notice of one. One that panics has learnt nothing.
+    async fn observe(&self, call: Observed<'_>) -> Option<String> {
+        let observer = self.policies.observer.as_ref()?;
+        AssertUnwindSafe(async { observer.observe(call).await }).catch_unwind().await.unwrap_or_default()
     }
 
     /// Asks whoever must be asked. The error is what a call comes to that may not run.
@@ -456,9 +473,10 @@ impl Executor {
             Some(Ok(Ok(output))) => {
                 let is_error = output.is_error;
                 let found = self.load(call, &output);
+                let facts = output.metadata.clone();
                 let mut content = self.policies.results.shape(output);
                 call.notes().iter().for_each(|note| append_note(&mut content, note));
-                Outcome { content, is_error, cancelled: false, ending: Ending::NotStarted, found }
+                Outcome { content, is_error, cancelled: false, ending: Ending::NotStarted, found, facts }
             }
             Some(Ok(Err(error))) => {
                 Outcome::failed(self.policies.results.shape(ToolOutput::failed(format!("Error: {error}"))))
@@ -477,7 +495,7 @@ impl Executor {
             append_note(&mut outcome.content, notice);
         }
         self.note(call, EventKind::Settled { is_error: outcome.is_error });
-        let Outcome { content, is_error, cancelled, ending, found } = outcome;
+        let Outcome { content, is_error, cancelled, ending, found, facts: _ } = outcome;
         (Settled::new(call.id(), content, is_error, cancelled).finding(found), ending)
     }
 

@@ -5,7 +5,7 @@
 //!     ─ loop guard ─ deny ─ before-hooks ─ approval ─▶ Approved ─ batch ─ gate ─ run ─▶ Settled
 //! ```
 //!
-//! Then, one call at a time in call order: after-hooks, loop record, persist ([`render::ResultStore`]), render.
+//! Then, one call at a time in call order: after-hooks, observation, loop record, persist ([`render::ResultStore`]), render.
 //!
 //! Each stage consumes the type before it, and the constructors are private to this module: a call that skipped a stage
 //! cannot be written down. A refusal at any stage is a result like any other: it answers the call, and says what to do.
@@ -28,6 +28,7 @@ pub mod hydrate;
 pub mod loop_guard;
 pub mod names;
 pub mod nested;
+pub mod observe;
 pub mod plan;
 pub mod policy;
 pub mod render;

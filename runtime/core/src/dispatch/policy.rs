@@ -8,6 +8,7 @@ use super::early::{EarlyStart, OnlyPlainReads};
 use super::hooks::Hooks;
 use super::loop_guard::RepetitionGuard;
 use super::names::NameLadder;
+use super::observe::Observer;
 use super::render::{ResultStore, Screen};
 use crate::approval::{ApprovalPolicy, NoChannel};
 use crate::contract::{MetadataSnapshot, ToolMetadata, ToolOutput};
@@ -47,6 +48,8 @@ pub struct Policies {
     pub screen: Option<Arc<dyn Screen>>,
     /// Judges calls by the mode of the session.
     pub mode: Arc<dyn ModeGate>,
+    /// Learns from what calls come to; nobody does by default.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl Default for Policies {
@@ -65,6 +68,7 @@ impl Default for Policies {
             store: None,
             screen: None,
             mode: Arc::new(PlanMode::default()),
+            observer: None,
         }
     }
 }

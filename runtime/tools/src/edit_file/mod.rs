@@ -54,17 +54,18 @@ impl EditFile {
 
 /// What was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Request {
-    path: String,
-    replace: String,
-    place: Place,
+pub(crate) struct Request {
+    pub(crate) path: String,
+    pub(crate) replace: String,
+    pub(crate) place: Place,
 }
 
 /// What is to be replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+pub(crate) enum Place {
     Search(String, Choice),
     Anchors(String, String),
+    Hole(String, String),
 }
 
 impl Place {
@@ -72,6 +73,15 @@ impl Place {
         match self {
             Place::Search(search, choice) => Target::Search(search, *choice),
             Place::Anchors(start, end) => Target::Anchors(start, end),
+            Place::Hole(prefix, suffix) => Target::Hole(prefix, suffix),
+        }
+    }
+
+    /// The text it begins with, where it names two.
+    fn start(&self) -> Option<&str> {
+        match self {
+            Place::Search(..) => None,
+            Place::Anchors(start, _) | Place::Hole(start, _) => Some(start),
         }
     }
 }
@@ -217,7 +227,8 @@ impl ToolSpec for EditFile {
     }
 }
 
-fn edit(boundary: &dyn FileBoundary, request: &Request) -> Result<String, ToolError> {
+/// Makes an edit.
+pub(crate) fn edit(boundary: &dyn FileBoundary, request: &Request) -> Result<String, ToolError> {
     let path = &request.path;
     let file = content(path, boundary.open_file(path).map_err(refused)?)?;
     let plan = find(&file, request.place.target(), &request.replace)
@@ -227,7 +238,7 @@ fn edit(boundary: &dyn FileBoundary, request: &Request) -> Result<String, ToolEr
     }
     let new = splice(&file, &plan);
     if new == file {
-        return Ok(words::unchanged(path, &file, &plan));
+        return Ok(words::unchanged(path, &request.place, &file, &plan));
     }
     let written = boundary.write_atomic(path, &new, WriteMode::Overwrite).map_err(refused)?;
     Ok(words::done(&written.path.display().to_string(), &request.place, &file, &plan))

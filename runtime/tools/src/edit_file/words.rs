@@ -25,10 +25,11 @@ pub(super) fn done(path: &str, place: &Place, file: &[u8], plan: &Plan<'_>) -> S
 }
 
 /// The result of an edit whose new text stands there already.
-pub(super) fn unchanged(path: &str, file: &[u8], plan: &Plan<'_>) -> String {
+pub(super) fn unchanged(path: &str, place: &Place, file: &[u8], plan: &Plan<'_>) -> String {
+    let new = fields(place).new;
     let line = plan.spans.first().map_or(1, |span| line_of(file, span.range.start));
     format!(
-        "{path} was not changed: line {line} reads as replace says already. Go on with the task, or read the file again if \
+        "{path} was not changed: line {line} reads as {new} says already. Go on with the task, or read the file again if \
          you expected another text there."
     )
 }
@@ -49,6 +50,10 @@ fn headline(path: &str, place: &Place, file: &[u8], plan: &Plan<'_>) -> String {
     };
     match place {
         Place::Anchors(..) => format!("Replaced {at} of {path} (start/end anchor match)."),
+        Place::Hole(..) if plan.spans.iter().all(|span| span.range.is_empty()) => {
+            format!("Inserted between prefix and suffix at {at} of {path}; nothing was there.")
+        }
+        Place::Hole(..) => format!("Replaced what was between prefix and suffix, {at} of {path}."),
         Place::Search(_, super::Choice::Nth(nth)) if plan.found > 1 => {
             format!("Replaced occurrence {nth} of {} in {path}, {at}.", plan.found)
         }
@@ -140,31 +145,52 @@ pub(super) fn miss(path: &str, place: &Place, file: &[u8], miss: &Miss) -> Strin
              changed; quote more text in search."
         ),
         Miss::NoStart => {
-            let Place::Anchors(start, _) = place else { return absent(path, place, file) };
-            let near = nearest(file, start).map(|near| resemblance(&near)).unwrap_or_default();
-            let line = nearest(file, start).map_or(1, |near| near.line);
+            let Fields { start, .. } = fields(place);
+            let near = place.start().and_then(|text| nearest(file, text));
+            let line = near.as_ref().map_or(1, |near| near.line);
+            let told = near.as_ref().map(|near| resemblance(near, start)).unwrap_or_default();
             format!(
-                "search_start not found in {path}; it is matched exactly.{near} Nothing was changed. {} and copy its first \
-                 lines verbatim into search_start.",
+                "{start} not found in {path}; it is matched exactly.{told} Nothing was changed. {} and copy its first lines \
+                 verbatim into {start}.",
                 read_call(path, line)
             )
         }
-        Miss::Starts(places) => format!(
-            "search_start matched {} locations in {path} ({}). Nothing was changed; add more lines to search_start to make \
-             it unique.",
-            places.count,
-            lines(places)
-        ),
-        Miss::NoEnd(line) => format!(
-            "search_end not found after search_start in {path}; search_start is on line {line}. Nothing was changed. {} and \
-             copy the last lines of the range verbatim into search_end.",
-            read_call(path, *line)
-        ),
+        Miss::Starts(places) => {
+            let Fields { start, .. } = fields(place);
+            format!(
+                "{start} matched {} locations in {path} ({}). Nothing was changed; add more lines to {start} to make it \
+                 unique.",
+                places.count,
+                lines(places)
+            )
+        }
+        Miss::NoEnd(line) => {
+            let Fields { start, end, .. } = fields(place);
+            format!(
+                "{end} not found after {start} in {path}; {start} is on line {line}. Nothing was changed. {} and copy the \
+                 last lines of the range verbatim into {end}.",
+                read_call(path, *line)
+            )
+        }
+    }
+}
+
+/// What the parts of an edit are called in the call.
+struct Fields {
+    start: &'static str,
+    end: &'static str,
+    new: &'static str,
+}
+
+fn fields(place: &Place) -> Fields {
+    match place {
+        Place::Hole(..) => Fields { start: "prefix", end: "suffix", new: "middle" },
+        Place::Search(..) | Place::Anchors(..) => Fields { start: "search_start", end: "search_end", new: "replace" },
     }
 }
 
 fn absent(path: &str, place: &Place, file: &[u8]) -> String {
-    let Place::Search(search, _) = place else { return format!("search_start not found in {path}") };
+    let Place::Search(search, _) = place else { return format!("{} not found in {path}", fields(place).start) };
     if file.is_empty() {
         return format!("Search string not found in {path}: the file is empty. Write it with write_file.");
     }
@@ -175,7 +201,7 @@ fn absent(path: &str, place: &Place, file: &[u8]) -> String {
         ""
     };
     let near = nearest(file, plain.as_deref().unwrap_or(search));
-    let (line, told) = near.as_ref().map_or((1, String::new()), |near| (near.line, resemblance(near)));
+    let (line, told) = near.as_ref().map_or((1, String::new()), |near| (near.line, resemblance(near, "search")));
     let lossy = if search.contains('\u{fffd}') {
         " The sign \u{fffd} in search stands for bytes that are not UTF-8; quote text without it."
     } else {
@@ -188,7 +214,7 @@ fn absent(path: &str, place: &Place, file: &[u8]) -> String {
     )
 }
 
-fn resemblance(near: &Near<'_>) -> String {
+fn resemblance(near: &Near<'_>, field: &str) -> String {
     let shown = |line: &[u8]| {
         let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line)).into_owned();
         let short: String = text.chars().take(SHOWN_CHARS).collect();
@@ -198,10 +224,10 @@ fn resemblance(near: &Near<'_>) -> String {
     match &near.difference {
         None => format!("{at}, and has the same lines."),
         Some(Difference { line, sought, found: Some(found) }) => {
-            format!("{at}; line {line} differs: search has {}, the file has {}.", shown(sought), shown(found))
+            format!("{at}; line {line} differs: {field} has {}, the file has {}.", shown(sought), shown(found))
         }
         Some(Difference { sought, found: None, .. }) => {
-            format!("{at}; search goes on with {}, where the file ends.", shown(sought))
+            format!("{at}; {field} goes on with {}, where the file ends.", shown(sought))
         }
     }
 }

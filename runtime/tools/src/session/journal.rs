@@ -7,7 +7,9 @@
 //! Not owned here: what commands change, and folders that a write made on its way.
 
 use slot_runtime::{
-    boundary::{BoundaryError, Change, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written},
+    boundary::{
+        BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written,
+    },
     mode::UserTurns,
 };
 use std::{
@@ -191,17 +193,14 @@ impl FileBoundary for Journal {
         self.inner.list_dir(path, limit)
     }
 
-    fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        let before = self.content(path).ok();
-        let written = self.inner.write_atomic(path, bytes, mode)?;
-        self.keep(&written.path, before, Some(bytes));
-        Ok(written)
-    }
-
-    fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+    fn change_gated(
+        &self,
+        changes: &[Change<'_>],
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<Vec<Written>, BoundaryError> {
         let before: Vec<Option<Option<Vec<u8>>>> =
             changes.iter().map(|change| self.content(path_of(change)).ok()).collect();
-        let written = self.inner.change_all(changes)?;
+        let written = self.inner.change_gated(changes, gate)?;
         for ((change, before), written) in changes.iter().zip(before).zip(&written) {
             let after = match change {
                 Change::Write { bytes, .. } => Some(*bytes),

@@ -40,6 +40,7 @@ pub use request_user_input::RequestUserInput;
 pub use revert_turn::RevertTurn;
 pub use state::{Entry, List, Progress, SessionState};
 
+use crate::file_gates::FileGates;
 use checklist_write::CHECKLIST_WRITE;
 use list_tool::ListTool;
 use slot_runtime::{
@@ -65,6 +66,8 @@ pub struct SessionHost {
     /// The count of user turns that the session keeps. Without one nobody knows what a turn wrote, and there is no tool
     /// to take it back.
     pub turns: Option<UserTurns>,
+    /// What stands between the file tools and the files.
+    pub gates: FileGates,
 }
 
 /// The tools of one session.

@@ -37,7 +37,7 @@ Examples: {\"path\": \"package.json\"}; {\"content\": \"a = 1\", \"format\": \"t
 
 /// What can be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+pub(crate) enum Format {
     Json,
     JsonLines,
     Toml,
@@ -192,6 +192,12 @@ fn check(bytes: &[u8], format: Format) -> Result<String, Vec<Wrong>> {
         }),
         Format::Csv => csv::check(text),
     }
+}
+
+/// The first thing that is wrong: its line and column, from 1, and what it is.
+pub(crate) fn first_fault(bytes: &[u8], format: Format) -> Option<(usize, usize, String)> {
+    let wrong = check(bytes, format).err()?.into_iter().next()?;
+    Some((wrong.line, wrong.column, wrong.what))
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {

@@ -7,7 +7,7 @@ use slot_runtime::contract::{BoxFuture, RunContext, ToolError, ToolOutput, ToolS
 use std::sync::Arc;
 
 /// The names of the tools.
-const EDITS: [&str; 2] = ["apply_patch", "edit_file"];
+const EDITS: [&str; 3] = ["apply_patch", "edit_file", "fim_edit"];
 
 pub(super) fn decorates(seam: Seam) -> bool {
     matches!(seam, Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse | Seam::PatchFirst | Seam::PatchSkips)

@@ -4,6 +4,7 @@
 //! what it found by its resolved names in one call in which the kernel follows no link ([`Root::open_beneath`]). When
 //! somebody changed the path between the two, that call fails, and the operation starts again.
 
+mod judged;
 mod together;
 mod walk;
 mod write;

@@ -8,22 +8,38 @@ use super::{
     walk::Found,
     write::{Job, KEPT_MODE, Undo},
 };
-use crate::boundary::{BoundaryError, Change, EntryKind, Written};
+use crate::boundary::{BoundaryError, Change, ChangeGate, EntryKind, Written};
 use rustix::fs::Mode;
 
 impl Workspace {
     /// Makes changes, all of them or none. See [`crate::boundary::FileBoundary::change_all`].
     pub fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+        self.change_gated(changes, None)
+    }
+
+    /// Makes changes that a gate admits. See [`crate::boundary::FileBoundary::change_gated`].
+    pub fn change_gated(
+        &self,
+        changes: &[Change<'_>],
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<Vec<Written>, BoundaryError> {
+        // What stands alone is never taken back.
+        let keep_old = changes.len() > 1;
         let mut undos: Vec<(&str, Undo)> = Vec::with_capacity(changes.len());
         let mut written = Vec::with_capacity(changes.len());
         for change in changes {
             let made = match *change {
-                Change::Write { path, bytes, mode, like, executable } => like
-                    .map(|like| self.mode_of(like))
-                    .transpose()
-                    .map(|new_mode| Job { workspace: self, path, bytes, new_mode, executable })
-                    .and_then(|job| self.write_undoable(&job, mode, true)),
-                Change::Remove { path } => self.remove_undoable(path),
+                Change::Write { path, bytes, mode, like, executable } => {
+                    let new_mode = like.map(|like| self.mode_of(like)).transpose();
+                    new_mode.and_then(|new_mode| {
+                        let job = Job { workspace: self, path, bytes, new_mode, executable, gate };
+                        self.write_undoable(&job, mode, keep_old)
+                    })
+                }
+                Change::Remove { path } => {
+                    let job = Job { workspace: self, path, bytes: &[], new_mode: None, executable: None, gate };
+                    self.remove_undoable(&job)
+                }
             };
             let (Change::Write { path, .. } | Change::Remove { path }) = *change;
             match made {
@@ -38,13 +54,13 @@ impl Workspace {
         Ok(written)
     }
 
-    fn remove_undoable(&self, path: &str) -> Result<(Written, Undo), BoundaryError> {
+    fn remove_undoable(&self, job: &Job<'_>) -> Result<(Written, Undo), BoundaryError> {
+        let path = job.path;
         self.attempt(path, |place| {
             self.require_writable(path, &place)?;
             match &place.found {
                 Found::Directory => Err(Retry::not_a_file(path, EntryKind::Directory)),
                 Found::Other(stat) if kind_of(stat) == EntryKind::File => {
-                    let job = Job { workspace: self, path, bytes: &[], new_mode: None, executable: None };
                     let undo = job.remove(&place)?;
                     Ok((Written { path: self.shown(&place), created: false }, undo))
                 }

@@ -8,7 +8,9 @@ use super::{
     Retry, Root, Workspace, failed, kind_of, raced,
     walk::{Found, Missing, Place},
 };
-use crate::boundary::{BoundaryError, EntryKind, WriteMode, WriteStep, Written, made_executable, shown_path};
+use crate::boundary::{
+    BoundaryError, ChangeGate, EntryKind, WriteMode, WriteStep, Written, made_executable, shown_path,
+};
 use rustix::{
     fs::{self, AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid},
     io::Errno,
@@ -34,7 +36,7 @@ pub(super) const KEPT_MODE: u32 = 0o1777;
 impl Workspace {
     /// Replaces or creates a file in one step. See [`crate::boundary::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        let job = Job { workspace: self, path, bytes, new_mode: None, executable: None };
+        let job = Job { workspace: self, path, bytes, new_mode: None, executable: None, gate: None };
         let (written, undo) = self.write_undoable(&job, mode, false)?;
         undo.settle();
         Ok(written)
@@ -121,6 +123,8 @@ pub(super) struct Job<'a> {
     pub(super) new_mode: Option<Mode>,
     /// Whether the file can be run, in place of what its permissions would say.
     pub(super) executable: Option<bool>,
+    /// Who has the last word on it.
+    pub(super) gate: Option<&'a dyn ChangeGate>,
 }
 
 impl Job<'_> {
@@ -138,10 +142,18 @@ impl Job<'_> {
             .open_beneath(parents, OFlags::PATH | OFlags::DIRECTORY)
             .map_err(|e| raced(self.path, "write", e))?;
         let old = self.writable(&folder, name)?;
-        let temporary = self.fill(&folder, Mode::RUSR | Mode::WUSR)?;
+        let mut temporary = self.fill(&folder, Mode::RUSR | Mode::WUSR)?;
         self.workspace.before(self.path, WriteStep::KeepOwnerAndMode)?;
         self.keep_owner_and_mode(&temporary.file, &old)?;
         self.sync(&temporary.file)?;
+        let judged = self.judge(place, &folder, name, Some(self.bytes))?;
+        if let Some(judged) = &judged
+            && self.exchange(&folder, &mut temporary, name, judged)?
+        {
+            // The old file has the temporary name now, and goes with it unless it is kept.
+            let old = keep_old.then(|| temporary.keep());
+            return Ok(Undo { folder, name: name.clone(), old, folders: None, done: false });
+        }
         let old = if keep_old { Some(self.second_name(&folder, name)?) } else { None };
         self.workspace.before(self.path, WriteStep::Rename)?;
         fs::renameat(&folder, &temporary.name, &folder, name.as_os_str()).map_err(|e| match e {
@@ -171,9 +183,13 @@ impl Job<'_> {
             .open_beneath(parents, OFlags::PATH | OFlags::DIRECTORY)
             .map_err(|e| raced(self.path, "remove", e))?;
         self.writable(&folder, name)?;
+        let judged = self.judge(place, &folder, name, None)?;
         self.workspace.before(self.path, WriteStep::Remove)?;
         let second = unused_name();
         fs::renameat(&folder, name.as_os_str(), &folder, &second).map_err(|e| raced(self.path, "remove", e))?;
+        if let Some(judged) = &judged {
+            self.require_removed(&folder, &second, name, judged)?;
+        }
         Ok(Undo { folder, name: name.clone(), old: Some(second), folders: None, done: false })
     }
 
@@ -193,6 +209,7 @@ impl Job<'_> {
             self.set_mode(&temporary.file, self.new_mode.map_or(given, Mode::as_raw_mode))?;
         }
         self.sync(&temporary.file)?;
+        self.judge_new(place, missing)?;
         self.workspace.before(self.path, WriteStep::Rename)?;
         publish(&folder, &temporary.name, name).map_err(|e| match e {
             Errno::EXIST => Retry::Again,
@@ -252,7 +269,7 @@ impl Job<'_> {
 }
 
 /// Gives a file a name that nothing has yet.
-fn publish(folder: &OwnedFd, temporary: &OsStr, name: &OsStr) -> Result<(), Errno> {
+pub(super) fn publish(folder: &OwnedFd, temporary: &OsStr, name: &OsStr) -> Result<(), Errno> {
     match fs::renameat_with(folder, temporary, folder, name, RenameFlags::NOREPLACE) {
         // File systems that cannot rename this way can link, which never replaces either.
         Err(Errno::INVAL | Errno::NOSYS) => {
@@ -335,10 +352,10 @@ impl Drop for SecondName<'_> {
 }
 
 /// A file that is removed unless it is kept.
-struct Temporary<'f> {
+pub(super) struct Temporary<'f> {
     folder: BorrowedFd<'f>,
-    name: OsString,
-    file: File,
+    pub(super) name: OsString,
+    pub(super) file: File,
     kept: bool,
 }
 
@@ -357,8 +374,14 @@ impl<'f> Temporary<'f> {
         Err(last)
     }
 
-    fn keep(mut self) {
+    /// Leaves what has its name, whatever that is by now.
+    pub(super) fn give_up(&mut self) -> OsString {
         self.kept = true;
+        std::mem::take(&mut self.name)
+    }
+
+    fn keep(mut self) -> OsString {
+        self.give_up()
     }
 }
 

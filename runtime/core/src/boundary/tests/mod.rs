@@ -3,6 +3,7 @@
 //! Every check runs with `openat2` and with the walk that stands in for it; and with the boundary of other systems, which
 //! must give the same answer or refuse. What that one must be able to do is in [`portable`].
 
+mod judged;
 mod portable;
 mod race;
 mod read;
@@ -113,6 +114,7 @@ fn variant(error: &BoundaryError) -> &'static str {
         BoundaryError::NotADirectory { .. } => "not a folder",
         BoundaryError::Protected { .. } => "protected",
         BoundaryError::DeniedByRule { .. } => "denied by rule",
+        BoundaryError::Refused { .. } => "refused",
         BoundaryError::Exists { .. } => "exists",
         BoundaryError::Loop { .. } => "loop",
         BoundaryError::Invalid { .. } => "invalid",

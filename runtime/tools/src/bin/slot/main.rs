@@ -17,16 +17,18 @@ use print::Printer;
 use signals::Signals;
 use slot_runtime::approval::grants::Remembering;
 use slot_runtime::approval::{ApprovalPolicy, AskPerson, DenyAll, NoChannel, PassSuggested, Unattended};
-use slot_runtime::boundary::Workspace;
+use slot_runtime::boundary::{BoundaryError, FileBoundary, Workspace};
 use slot_runtime::contract::ToolDispatcher;
 use slot_runtime::deny::{DenyPolicy, DenyRules, Guarded, LiveRules, Roots};
 use slot_runtime::dispatch::Policies;
 use slot_runtime::dispatch::render::Screen;
 use slot_runtime::event::EventLog;
+use slot_runtime::freshness::{Freshness, Probe};
 use slot_runtime::mode::{PlanMode, UserTurns};
 use slot_runtime::registry::SchemaForm;
 use slot_runtime::transport::{Endpoint, HttpLimits, ModelClient, TcpConnector};
 use slot_runtime::{Outcome, Session, SessionConfig};
+use slot_tools::file_gates::FileGates;
 use slot_tools::pool::{LivePool, Mode, PoolSettings};
 use slot_tools::session::{Person, SessionHost};
 use slot_tools::tool_search::Shelf;
@@ -201,15 +203,16 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
         max_turns: exec.max_turns,
         ..SessionConfig::new(&exec.model, dialect)
     };
-    let (mode, turns) = (PlanMode::default(), UserTurns::default());
+    let (mode, turns, known) = (PlanMode::default(), UserTurns::default(), Freshness::default());
     let host = SessionHost {
         person: asks(exec).then(|| Arc::new(Terminal { keeps: exec.grants.is_some() }) as Arc<dyn Person>),
         memory: exec.memory.clone(),
         mode: Some(mode.clone()),
         turns: Some(turns.clone()),
+        gates: FileGates { freshness: Some(known.clone()), ..FileGates::default() },
         ..SessionHost::default()
     };
-    let (pool, rules) = tools(exec, workspace, &host)?;
+    let Tools { pool, rules, files } = tools(exec, workspace, &host)?;
     let session = Session::new(
         config,
         client,
@@ -218,6 +221,7 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
             approval: remembering(exec)?,
             deny: rules,
             mode: Arc::new(mode),
+            observer: Some(Arc::new(Probe::new(known, files))),
             screen: Some(Arc::clone(&printer) as Arc<dyn Screen>),
             ..Policies::default()
         },
@@ -227,14 +231,21 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
     Ok((session.counting(turns), printer))
 }
 
+/// The tools, what is denied, and the files behind both.
+struct Tools {
+    pool: LivePool,
+    rules: Arc<LiveRules>,
+    files: Arc<dyn FileBoundary>,
+}
+
 /// The tools, under the rules and in the mode that were asked for.
-fn tools(exec: &Exec, workspace: Workspace, host: &SessionHost) -> Result<(LivePool, Arc<LiveRules>), String> {
+fn tools(exec: &Exec, workspace: Workspace, host: &SessionHost) -> Result<Tools, String> {
     // Where links in its own path lead does not matter to rules; where files lie does.
     let root = std::fs::canonicalize(&exec.workspace).map_err(|error| format!("cannot use the workspace: {error}"))?;
     let roots = Roots { workspace: Some(root), home: std::env::home_dir() };
     let rules = DenyRules::parse(&exec.deny, roots).map_err(|error| error.to_string())?;
     let rules = Arc::new(LiveRules::new(rules));
-    let files = Arc::new(Guarded::new(Arc::new(workspace), Arc::clone(&rules)));
+    let files: Arc<dyn FileBoundary> = Arc::new(Guarded::new(Arc::new(workspace), Arc::clone(&rules)));
     let mode = match exec.mode {
         ModeArg::Standard => Mode::Standard,
         ModeArg::Simple => Mode::Simple,
@@ -244,7 +255,7 @@ fn tools(exec: &Exec, workspace: Workspace, host: &SessionHost) -> Result<(LiveP
     let form = if exec.strict_schemas { SchemaForm::Strict } else { SchemaForm::Cleaned };
     let deny = Arc::clone(&rules) as Arc<dyn DenyPolicy>;
     let pool = LivePool::new(
-        slot_tools::builtins_for(files, std::env::vars_os().collect(), Vec::new(), host),
+        slot_tools::builtins_for(Arc::clone(&files), std::env::vars_os().collect(), Vec::new(), host),
         PoolSettings { mode, deny, form, ..PoolSettings::default() },
         Shelf::default(),
     );
@@ -252,7 +263,7 @@ fn tools(exec: &Exec, workspace: Workspace, host: &SessionHost) -> Result<(LiveP
     for rule in rules.current().idle(snapshot.tools.values().map(AsRef::as_ref)) {
         print::err(&format!("slot: the deny rule `{rule}` names no tool of this session; check its spelling"));
     }
-    Ok((pool, rules))
+    Ok(Tools { pool, rules, files })
 }
 
 /// The policy with what was decided before, in this session and for good.

@@ -18,7 +18,7 @@ pub use near::{Difference, Near, nearest};
 
 use memchr::memmem::Finder;
 use std::{borrow::Cow, ops::Range};
-use view::{Aside, View, indentation, look};
+use view::{Aside, View, has_long_dash, indentation, look};
 
 /// How many lines of places are kept for a message.
 const KEPT_PLACES: usize = 10;
@@ -32,6 +32,8 @@ pub enum Target<'a> {
     Search(&'a str, Choice),
     /// Everything from the only place of the first to the next place of the second, both included.
     Anchors(&'a str, &'a str),
+    /// Everything behind the only place of the first and before the next place of the second; nothing where they touch.
+    Hole(&'a str, &'a str),
 }
 
 /// Which places of a text.
@@ -123,8 +125,12 @@ pub struct Places {
 /// Where to write `replacement`.
 pub fn find<'a>(file: &[u8], target: Target<'_>, replacement: &'a str) -> Result<Plan<'a>, Miss> {
     match target {
-        Target::Anchors(start, end) => {
-            let range = between(file, start, end)?;
+        Target::Anchors(start, end) | Target::Hole(start, end) => {
+            let (first, last) = anchors(file, start, end)?;
+            let range = match target {
+                Target::Hole(..) => first.end..last.start,
+                _ => first.start..last.end,
+            };
             let verbatim = start.contains('\r') || end.contains('\r');
             Ok(plan(file, vec![range], 1, Tolerated::Nothing, Cow::Borrowed(replacement), verbatim))
         }
@@ -330,9 +336,12 @@ fn tolerant<'a>(file: &[u8], search: &str, choice: Choice, replacement: &'a str)
 
 /// What setting aside one difference finds, level by level; each is looked for only when it is reached.
 fn levels(file: &[u8], search: &str) -> impl Iterator<Item = (Tolerated, Found)> {
-    // A long dash stands for a hyphen as often as for two.
+    // A long dash stands for a hyphen as often as for two. Where there is none, both readings are one.
     let dashes: [&'static [u8]; 2] = [b"-", b"--"];
-    let punctuation = dashes.into_iter().map(move |dash| (Tolerated::Punctuation, punctuated(file, search, dash)));
+    let readings = std::iter::once_with(move || if has_long_dash(file, search) { 2 } else { 1 });
+    let punctuation = readings
+        .flat_map(move |count| dashes.into_iter().take(count))
+        .map(move |dash| (Tolerated::Punctuation, punctuated(file, search, dash)));
     std::iter::once_with(move || (Tolerated::Indentation, indented(file, search))).chain(punctuation)
 }
 
@@ -419,8 +428,8 @@ fn numbered(file: &[u8], stripped: &numbers::Stripped) -> Option<Range<usize>> {
     view.file_range(start..end)
 }
 
-/// From the only place of `start` to the next place of `end` behind it.
-fn between(file: &[u8], start: &str, end: &str) -> Result<Range<usize>, Miss> {
+/// The only place of `start` and the next place of `end` behind it.
+fn anchors(file: &[u8], start: &str, end: &str) -> Result<(Range<usize>, Range<usize>), Miss> {
     let first = match exact(file, start, Choice::Only) {
         Ok(Some(found)) => found.kept.into_iter().next().ok_or(Miss::NoStart)?,
         Ok(None) => return Err(Miss::NoStart),
@@ -431,7 +440,8 @@ fn between(file: &[u8], start: &str, end: &str) -> Result<Range<usize>, Miss> {
     match exact(rest, end, Choice::Nth(1)) {
         Ok(Some(found)) => {
             let last = found.kept.into_iter().next().ok_or(Miss::NoEnd(line_of(file, first.start)))?;
-            Ok(first.start..first.end + last.end)
+            let last = first.end + last.start..first.end + last.end;
+            Ok((first, last))
         }
         _ => Err(Miss::NoEnd(line_of(file, first.start))),
     }
