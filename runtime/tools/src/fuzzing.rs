@@ -6,8 +6,12 @@
 #![allow(clippy::expect_used, reason = "a property that does not hold is a panic here")]
 
 mod deny;
+mod numbers;
+pub(crate) mod pages;
 
 pub use deny::deny_rules;
+pub use numbers::line_number_strip;
+pub use pages::page_read;
 
 use crate::edit_file::matching::{Choice, Plan, Target, find, splice};
 
@@ -110,5 +114,7 @@ mod tests {
     #[test]
     fn the_committed_inputs_hold() {
         assert!(replay("edit_match", edit_match) >= 8);
+        assert!(replay("line_number_strip", line_number_strip) >= 6);
+        assert!(replay("page_read", page_read) >= 6);
     }
 }

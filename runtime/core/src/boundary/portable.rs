@@ -4,6 +4,8 @@
 //! Three things are less than on Linux: a link whose target is written as an absolute path is refused even when it leads
 //! inside, a write through a link that dangles is refused, and folders made for a write that then failed stay.
 
+mod tree;
+
 use super::{
     BoundaryError, Change, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, StepGate, WriteMode, WriteStep,
     Written,
@@ -24,6 +26,8 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+pub use tree::{Branch, Tree};
 
 /// A handle on the folders whose files may be used. Cheap to clone.
 #[derive(Clone)]

@@ -7,7 +7,7 @@
 //! Not owned here: what commands change, and folders that a write made on its way.
 
 use slot_runtime::{
-    boundary::{BoundaryError, Change, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written},
+    boundary::{BoundaryError, Change, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Tree, WriteMode, Written},
     mode::UserTurns,
 };
 use std::{
@@ -189,6 +189,10 @@ impl FileBoundary for Journal {
 
     fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
         self.inner.list_dir(path, limit)
+    }
+
+    fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {
+        self.inner.tree(path)
     }
 
     fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {

@@ -5,6 +5,7 @@
 //! somebody changed the path between the two, that call fails, and the operation starts again.
 
 mod together;
+mod tree;
 mod walk;
 mod write;
 
@@ -29,6 +30,7 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
+pub use tree::{Branch, Tree};
 use walk::{Found, Place};
 
 /// How often an operation starts again because the path changed under it. A thread that does nothing but swap two

@@ -5,6 +5,7 @@
 mod race;
 mod read;
 mod together;
+mod tree;
 mod write;
 
 use super::*;
