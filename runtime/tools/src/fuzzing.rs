@@ -6,9 +6,13 @@
 #![allow(clippy::expect_used, reason = "a property that does not hold is a panic here")]
 
 mod deny;
+mod numbers;
+pub(crate) mod pages;
 mod patch;
 
 pub use deny::deny_rules;
+pub use numbers::line_number_strip;
+pub use pages::page_read;
 pub use patch::patch_apply;
 
 use crate::edit_file::matching::{Choice, Plan, Target, find, splice};
@@ -113,5 +117,7 @@ mod tests {
     fn the_committed_inputs_hold() {
         assert!(replay("edit_match", edit_match) >= 8);
         assert!(replay("patch_apply", patch_apply) >= 8);
+        assert!(replay("line_number_strip", line_number_strip) >= 6);
+        assert!(replay("page_read", page_read) >= 6);
     }
 }

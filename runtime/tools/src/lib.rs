@@ -4,6 +4,7 @@
 //! what lies outside the handle it was given: those are stages of the runtime, and written there once.
 //!
 //! - [`read_file`], [`write_file`], [`edit_file`], [`fim_edit`], [`apply_patch`], [`list_dir`]: files, through the boundary.
+//! - [`grep_files`], [`glob_files`], [`file_search`]: which files there are and what is in them; [`find`] is what they share.
 //! - [`exec_shell`]: one shell command, in the foreground; [`diagnostics`]: what the checker of a project says.
 //! - [`validate_data`]: whether data is well-formed.
 //! - [`session`]: plans, notes, memories, the person at a session, and its mode.
@@ -22,11 +23,15 @@ pub mod diagnostics;
 pub mod edit_file;
 pub mod exec_shell;
 pub mod file_gates;
+pub mod file_search;
 pub mod fim_edit;
+pub mod find;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod git;
+pub mod glob_files;
+pub mod grep_files;
 pub mod list_dir;
 pub mod parallel;
 pub mod pool;
@@ -99,6 +104,9 @@ pub fn builtins_for(
         gated(&boundary, Use::Reads, |files| Arc::new(read_file::ReadFile::new(files))),
         Arc::new(diagnostics::Diagnostics::new(Arc::clone(&boundary), inherited.clone(), chosen.clone())),
         Arc::new(exec_shell::ExecShell::inheriting(Arc::clone(&boundary), inherited, chosen)),
+        Arc::new(file_search::FileSearch::new(Arc::clone(&boundary))),
+        Arc::new(glob_files::GlobFiles::new(Arc::clone(&boundary))),
+        Arc::new(grep_files::GrepFiles::new(Arc::clone(&boundary))),
         Arc::new(list_dir::ListDir::new(Arc::clone(&boundary))),
         Arc::new(parallel::Parallel),
         Arc::new(validate_data::ValidateData::new(Arc::clone(&boundary))),
@@ -140,7 +148,9 @@ mod tests {
     #[test]
     fn each_tool_is_governed_as_what_it_does() {
         check("read_file", ApprovalRequirement::Auto, true, true);
-        check("list_dir", ApprovalRequirement::Auto, true, true);
+        for name in ["file_search", "glob_files", "grep_files", "list_dir"] {
+            check(name, ApprovalRequirement::Auto, true, true);
+        }
         check("parallel", ApprovalRequirement::Auto, true, false);
         for name in ["git_blame", "git_diff", "git_log", "git_show", "git_status"] {
             check(name, ApprovalRequirement::Auto, true, true);
@@ -190,12 +200,15 @@ mod tests {
                 "enter_plan_mode",
                 "exec_shell",
                 "exit_plan_mode",
+                "file_search",
                 "fim_edit",
                 "git_blame",
                 "git_diff",
                 "git_log",
                 "git_show",
                 "git_status",
+                "glob_files",
+                "grep_files",
                 "list_dir",
                 "load_skill",
                 "note",

@@ -1,25 +1,33 @@
 //! `list_dir`: the names in one folder.
 
 use crate::{
-    input::{invalid, optional_text},
+    find::answer::{call, counted, visible},
+    input::{fault, invalid, optional_count, optional_text},
     work::{blocking, refused},
 };
 use serde_json::{Value, json};
 use slot_runtime::{
     boundary::{DirEntry, EntryKind, FileBoundary, Listing},
-    contract::{BoxFuture, Capability, CapabilitySet, Presentation, RunContext, Tool, ToolError, ToolOutput, ToolSpec},
+    contract::{
+        BoxFuture, Capability, CapabilitySet, Presentation, RunContext, Tool, ToolError, ToolOutput, ToolSpec,
+        ValidationFault,
+    },
 };
-use std::{ffi::OsStr, fmt::Write, sync::Arc};
+use std::sync::Arc;
 
 /// The most names in one answer.
 pub const MAX_ENTRIES: usize = 500;
+/// The most bytes of names in one answer.
+const MAX_BYTES: usize = 32 * 1024;
+/// How many names may be left out at the start: to find the next ones, those before them have to be known.
+const MOST_OFFSET: usize = 100_000;
 
 const DESCRIPTION: &str = "\
 List the names in one folder of the workspace. Use this instead of ls, find -maxdepth 1, tree or dir in exec_shell: it is \
 faster and needs no approval. One name a line, sorted; a folder ends with `/`, a symbolic link with `@ -> ` and its \
-target, a pipe with `|`, a socket with `=`. Hidden and ignored names are included. At most 500 names are shown, and the \
-exact number of all is told. Do not use it to search for a name or a text in many folders. \
-Examples: {} (the workspace itself); {\"path\": \"src\"}.";
+target, a pipe with `|`, a socket with `=`. Hidden and ignored names are included. All names are counted and up to 500 are \
+shown, with the call that shows the next ones. Do not use it to find files in many folders (glob_files, file_search) or to \
+look for text (grep_files). Examples: {} (the workspace itself); {\"path\": \"src\"}.";
 
 /// The tool.
 pub struct ListDir {
@@ -31,6 +39,21 @@ impl ListDir {
     pub fn new(boundary: Arc<dyn FileBoundary>) -> Self {
         ListDir { boundary }
     }
+}
+
+/// The folder, and how many of its names to leave out.
+fn request(input: &Value) -> Result<(String, usize), ValidationFault> {
+    let path = optional_text(input, "path")?.unwrap_or(".").to_owned();
+    let offset = usize::try_from(optional_count(input, "offset", 0)?.unwrap_or(0)).unwrap_or(usize::MAX);
+    if offset > MOST_OFFSET {
+        let glob = json!({ "path": path, "pattern": "a*" });
+        let next = call("glob_files", &glob, &[]);
+        return Err(fault(
+            "offset",
+            format!("offset is {offset}; the limit is {MOST_OFFSET}. To see names by how they begin, {next}"),
+        ));
+    }
+    Ok((path, offset))
 }
 
 impl Tool for ListDir {
@@ -50,6 +73,10 @@ impl Tool for ListDir {
                     "type": "string",
                     "description": "The folder, relative to the workspace; the workspace itself when absent.",
                 },
+                "offset": {
+                    "type": "integer", "minimum": 0,
+                    "description": "How many names to leave out at the start, as a notice told you.",
+                },
             },
             "additionalProperties": false,
         })
@@ -57,11 +84,11 @@ impl Tool for ListDir {
 
     fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let path = optional_text(input, "path").map_err(invalid)?.unwrap_or(".").to_owned();
-            let boundary = Arc::clone(&self.boundary);
+            let (path, offset) = request(input).map_err(invalid)?;
+            let (boundary, input) = (Arc::clone(&self.boundary), input.clone());
             blocking(run, move |_| {
-                let listing = boundary.list_dir(&path, MAX_ENTRIES).map_err(refused)?;
-                Ok(ToolOutput::ok(render(&path, &listing)))
+                let listing = boundary.list_dir(&path, offset + MAX_ENTRIES).map_err(refused)?;
+                Ok(ToolOutput::ok(render(&path, offset, &input, &listing)))
             })
             .await
         })
@@ -71,6 +98,10 @@ impl Tool for ListDir {
 impl ToolSpec for ListDir {
     fn capabilities(&self) -> CapabilitySet {
         CapabilitySet::of(&[Capability::ReadOnly])
+    }
+
+    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
+        request(input).map(drop)
     }
 
     fn supports_parallel(&self) -> bool {
@@ -94,24 +125,32 @@ impl ToolSpec for ListDir {
     }
 }
 
-fn render(path: &str, listing: &Listing) -> String {
+fn render(path: &str, offset: usize, input: &Value, listing: &Listing) -> String {
+    let path = visible(path.as_ref());
     if listing.total == 0 {
         return format!("[The folder {path} is empty.]");
     }
-    let mut text = String::new();
-    for entry in &listing.entries {
-        text.push_str(&line(entry));
-        text.push('\n');
+    let total = counted(listing.total as u64, "name", "names");
+    if offset >= listing.total {
+        return format!("[NO CONTENT] offset {offset} is beyond the last name; {path} has {total}.");
     }
-    let shown = listing.entries.len();
+    let (mut text, mut shown) = (String::new(), offset);
+    for entry in listing.entries.iter().skip(offset) {
+        let line = line(entry);
+        if text.len() + line.len() > MAX_BYTES {
+            break;
+        }
+        text.push_str(&line);
+        text.push('\n');
+        shown += 1;
+    }
     if shown < listing.total {
-        // Writing to a string cannot fail.
-        let _ = write!(
-            text,
-            "[{shown} of {} names are shown, the first in order of their bytes. List a folder below, or search for a \
-             name or a pattern, to see the others.]",
+        let next = call("list_dir", input, &[("offset", json!(shown))]);
+        text.push_str(&format!(
+            "[TRUNCATED] Names {}-{shown} of {} are shown, in the order of their bytes. To continue, {next}.",
+            offset + 1,
             listing.total
-        );
+        ));
     } else {
         text.pop();
     }
@@ -132,35 +171,20 @@ fn line(entry: &DirEntry) -> String {
     }
 }
 
-/// A name on one line: what is no text or would break the line is escaped.
-fn visible(name: &OsStr) -> String {
-    let text = name.to_string_lossy();
-    if !text.contains(char::is_control) {
-        return text.into_owned();
-    }
-    text.chars().fold(String::new(), |mut shown, c| {
-        if c.is_control() {
-            shown.extend(c.escape_default())
-        } else {
-            shown.push(c)
-        }
-        shown
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{World, call};
+    use crate::testing::{World, call as call_tool};
     use rustix::fs::{CWD, Mode, mkfifoat};
     use std::{
+        ffi::OsStr,
         fs,
         os::unix::{ffi::OsStrExt, fs::symlink, net::UnixListener},
     };
 
     #[track_caller]
     fn check(world: &World, input: Value, expect: &str) {
-        let output = call(&ListDir::new(world.boundary()), input).expect("a listing");
+        let output = call_tool(&ListDir::new(world.boundary()), input).expect("a listing");
         assert_eq!(output.content, expect);
         assert!(!output.is_error);
     }
@@ -194,11 +218,30 @@ mod tests {
         check(&world, json!({ "path": "d" }), &all.join("\n"));
         let world = world.with("d/zzz", "");
         let expect = format!(
-            "{}\n[500 of 501 names are shown, the first in order of their bytes. List a folder below, or search for a \
-             name or a pattern, to see the others.]",
+            "{}\n[TRUNCATED] Names 1-500 of 501 are shown, in the order of their bytes. To continue, call list_dir with \
+             offset=500 path=\"d\".",
             all.join("\n")
         );
         check(&world, json!({ "path": "d" }), &expect);
+        check(&world, json!({ "path": "d", "offset": 500 }), "zzz");
+        let beyond = "[NO CONTENT] offset 501 is beyond the last name; d has 501 names.";
+        check(&world, json!({ "path": "d", "offset": 501 }), beyond);
+        let error = call_tool(&ListDir::new(world.boundary()), json!({ "offset": 100_001 })).expect_err("too far");
+        assert!(error.to_string().ends_with("call glob_files with path=\".\" pattern=\"a*\""), "{error}");
+    }
+
+    #[test]
+    fn long_names_are_cut_by_their_bytes_and_following_the_notice_shows_all() {
+        let name = |n: usize| format!("{n:03}{}", "x".repeat(240));
+        let world = (0..300).fold(World::new(), |world, n| world.with(&name(n), ""));
+        let (mut seen, mut input) = (Vec::new(), json!({}));
+        loop {
+            let answer = call_tool(&ListDir::new(world.boundary()), input).expect("a listing").content;
+            seen.extend(answer.lines().filter(|line| !line.starts_with('[')).map(str::to_owned));
+            let Some((_, offset)) = answer.split_once("call list_dir with offset=") else { break };
+            input = json!({ "offset": offset.trim_end_matches('.').parse::<u64>().expect("a number") });
+        }
+        assert_eq!(seen, (0..300).map(name).collect::<Vec<_>>());
     }
 
     #[test]
@@ -212,7 +255,7 @@ mod tests {
     fn a_refusal_is_the_boundarys_own() {
         let world = World::new().with("f", "");
         let tool = ListDir::new(world.boundary());
-        let error = call(&tool, json!({ "path": ".." })).expect_err("an escape").to_string();
+        let error = call_tool(&tool, json!({ "path": ".." })).expect_err("an escape").to_string();
         assert!(error.starts_with("path escapes workspace: ..."), "{error}");
     }
 }

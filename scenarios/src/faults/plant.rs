@@ -5,6 +5,7 @@ mod arguments;
 mod composite;
 mod early;
 mod edit;
+mod find;
 mod fresh;
 mod gates;
 mod git;
@@ -23,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slot_runtime::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion, Assessment, Unattended};
 use slot_runtime::boundary::{
-    BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Written,
+    BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Tree, Written,
 };
 use slot_runtime::contract::{
     ApprovalRequirement, BoxFuture, Exposure, MetadataSnapshot, Origin, RunContext, ToolDispatcher, ToolError,
@@ -259,6 +260,28 @@ pub enum Seam {
     EditSilent,
     /// Refused edits say no more than that.
     EditTerse,
+    /// Searches walk by paths, and follow links as the system does.
+    FindFollows,
+    /// Searches count what they show and no more.
+    FindCaps,
+    /// Findings and names come in another order.
+    FindUnsorted,
+    /// Searches look everywhere.
+    FindEverywhere,
+    /// Searches and pages say nothing beside what was found or read.
+    FindSilent,
+    /// Refused searches and pages say no more than that.
+    FindTerse,
+    /// A notice names another line than the one where the next page begins.
+    ReadSkips,
+    /// Files come whole, however large.
+    ReadWhole,
+    /// Every file comes as a page.
+    ReadPaged,
+    /// A page past the end is an error.
+    ReadEnds,
+    /// A number of lines that is a lower bound is told as if it were the number.
+    ReadGuesses,
     /// A question about repetition counts as a call.
     LoopCountsEarly,
     /// Any call starts early.
@@ -402,6 +425,7 @@ impl Plant for Seam {
             _ if approval::Command::flaws(*self) => approval::Command::plant(*self, tools),
             _ if edit::decorates(*self) => edit::plant(*self, tools),
             Seam::GitPlain | Seam::GitRefuse => git::plant(*self, &tools),
+            _ if find::decorates(*self) => find::plant(*self, tools),
             _ if session::decorates(*self) => session::plant(*self, &tools),
             Seam::CatalogNumbered => prefix::numbered(tools),
             _ => pool::tools(*self, tools),
@@ -691,6 +715,11 @@ impl FileBoundary for Files {
         self.spoil(self.inner.list_dir(path, limit))
     }
 
+    fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {
+        self.refuse_link(path)?;
+        self.spoil(self.inner.tree(path))
+    }
+
     fn change_gated(
         &self,
         changes: &[Change<'_>],
@@ -704,10 +733,10 @@ impl FileBoundary for Files {
         if let [Change::Write { path, .. }] = changes {
             self.refuse_link(path)?;
         }
-        if let [change @ Change::Write { path, mode, like, .. }] = changes
+        if let [change @ Change::Write { path, mode, like, executable, .. }] = changes
             && let Some(bytes) = fresh::written(self.seam, change)?
         {
-            let change = Change::Write { path, bytes: &bytes, mode: *mode, like: *like };
+            let change = Change::Write { path, bytes: &bytes, mode: *mode, like: *like, executable: *executable };
             return self.inner.change_gated(&[change], gate);
         }
         if self.seam != Seam::PatchInPart {

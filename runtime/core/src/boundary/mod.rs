@@ -33,6 +33,7 @@ mod gate;
 mod path;
 mod protected;
 mod trust;
+mod tree;
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -47,9 +48,10 @@ mod tests;
 pub use error::BoundaryError;
 pub use gate::{ChangeGate, Pending};
 #[cfg(target_os = "linux")]
-pub use linux::Workspace;
+pub use linux::{Branch, Tree, Workspace};
 #[cfg(not(target_os = "linux"))]
-pub use portable::Workspace;
+pub use portable::{Branch, Tree, Workspace};
+pub use tree::TreeFilter;
 pub use trust::{TrustFileError, TrustedRoots};
 
 use std::{
@@ -79,6 +81,9 @@ pub trait FileBoundary: Send + Sync {
     /// The first `limit` entries of a folder by the bytes of their names, and the exact number of all. Memory is
     /// bounded by `limit`, however large the folder.
     fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError>;
+
+    /// The folder `path` names with all that lies below it, to be walked.
+    fn tree(&self, path: &str) -> Result<Tree, BoundaryError>;
 
     /// Replaces or creates a regular file in one step, and with it the folders that are missing on the way. After an
     /// error the file is as it was, and no folder or temporary file is left behind.
@@ -306,6 +311,10 @@ macro_rules! file_boundary {
 
             fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
                 <$workspace>::list_dir(self, path, limit)
+            }
+
+            fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {
+                <$workspace>::tree(self, path)
             }
 
             fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {

@@ -5,6 +5,8 @@
 //! inside, a write through a link that dangles is refused, folders made for a write that then failed stay, and a link that
 //! is put in the place of a folder between the look and the use is followed as long as it stays inside.
 
+mod tree;
+
 use super::{
     BoundaryError, Change, ChangeGate, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, Pending, StepGate,
     WriteMode, WriteStep, Written, made_executable,
@@ -25,6 +27,8 @@ use std::{
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
+
+pub use tree::{Branch, Tree};
 
 /// The permissions a replaced file keeps. The set-user and set-group bits are dropped, as the system does on a write.
 const KEPT_MODE: u32 = 0o1777;

@@ -6,7 +6,9 @@
 
 use super::rule::Filter;
 use super::{DenyRules, LiveRules};
-use crate::boundary::{BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Written};
+use crate::boundary::{
+    BoundaryError, Change, ChangeGate, EntryKind, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Tree, Written,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -111,6 +113,18 @@ impl FileBoundary for Guarded {
         let listing = self.inner.list_dir(path, limit)?;
         self.allowed(path, &listing.path, DenyRules::denies_listing)?;
         Ok(listing)
+    }
+
+    fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {
+        let tree = self.inner.tree(path)?;
+        self.allowed(path, tree.path(), DenyRules::denies_listing)?;
+        self.readable(path, tree.path())?;
+        let rules = Arc::clone(&self.rules);
+        Ok(tree.leaving_out(Arc::new(move |path, kind| {
+            let (rules, path) = (rules.current(), path.to_string_lossy());
+            rules.denies_reading(&path).is_some()
+                || kind == EntryKind::Directory && rules.denies_listing(&path).is_some()
+        })))
     }
 
     fn change_gated(

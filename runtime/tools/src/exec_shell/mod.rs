@@ -37,7 +37,8 @@ const MAX_COMMAND_BYTES: usize = 128 * 1024 - 1;
 const DESCRIPTION: &str = "\
 Run one command with /bin/sh in the workspace and wait until it ends. Use it to build, test, run programs and use \
 version control. Use the file tools instead of it for what they do: read_file instead of cat, head and tail, list_dir \
-instead of ls, write_file instead of heredocs and redirected echo; they need no approval or less, and quote nothing. \
+instead of ls, grep_files instead of grep and rg, glob_files instead of find, write_file instead of heredocs and redirected \
+echo; they need no approval or less, and quote nothing. \
 Each call is a shell of its own: `cd` and variables do not reach the next call, so pass cwd or join commands with &&. \
 There is no terminal and no input: pass flags such as -y, and never start an editor, a pager or a prompt. The command and \
 all its processes are killed after timeout_ms (120000 when absent, 600000 at most), and processes it leaves behind are \

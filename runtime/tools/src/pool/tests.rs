@@ -89,7 +89,18 @@ fn check(settings: PoolSettings, expect: &[&str]) {
     assert_eq!(pool.snapshot().catalog.names(), expect);
 }
 
-const EDITS: [&str; 7] = ["apply_patch", "edit_file", "exec_shell", "list_dir", "parallel", "read_file", "write_file"];
+const EDITS: [&str; 10] = [
+    "apply_patch",
+    "edit_file",
+    "exec_shell",
+    "file_search",
+    "glob_files",
+    "grep_files",
+    "list_dir",
+    "parallel",
+    "read_file",
+    "write_file",
+];
 
 #[test]
 fn the_list_and_the_tools_are_the_same() {
@@ -126,6 +137,9 @@ fn what_is_remote_is_deferred_where_it_can_be_found() {
             "call_tool",
             "edit_file",
             "exec_shell",
+            "file_search",
+            "glob_files",
+            "grep_files",
             "list_dir",
             "parallel",
             "read_file",
@@ -145,6 +159,9 @@ fn what_is_remote_is_deferred_where_it_can_be_found() {
             "apply_patch",
             "edit_file",
             "exec_shell",
+            "file_search",
+            "glob_files",
+            "grep_files",
             "list_dir",
             "parallel",
             "read_file",
@@ -162,7 +179,7 @@ fn each_mode_is_a_filter() {
     check(mode(Mode::Simple), &["edit_file", "exec_shell", "read_file"]);
     check(mode(Mode::Wrapper), &["parallel", "ext", "helper", "mcp__x__look"]);
     check(mode(Mode::Coordinator), &["helper"]);
-    check(mode(Mode::Plan), &["list_dir", "parallel", "read_file", "ext"]);
+    check(mode(Mode::Plan), &["file_search", "glob_files", "grep_files", "list_dir", "parallel", "read_file", "ext"]);
 }
 
 #[test]
@@ -188,6 +205,9 @@ fn start_up_tools_come_first_and_once() {
             "apply_patch",
             "edit_file",
             "exec_shell",
+            "file_search",
+            "glob_files",
+            "grep_files",
             "list_dir",
             "parallel",
             "write_file",

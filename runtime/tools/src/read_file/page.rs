@@ -324,15 +324,9 @@ fn unfinished_char(text: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzzing::pages::{check_all_pages, page};
     use proptest::prelude::*;
     use std::io::{Seek, Write};
-
-    fn page(content: &[u8], range: Range) -> Result<Page, PageError> {
-        let mut file = tempfile::tempfile().expect("a file");
-        file.write_all(content).expect("content");
-        file.rewind().expect("a file");
-        read(file, content.len() as u64, range, &CancellationToken::new())
-    }
 
     fn range(line: u64, byte: u64, lines: u64) -> Range {
         Range { line, byte, lines }
@@ -447,29 +441,7 @@ mod tests {
             if finished && !lines.is_empty() {
                 content.push(b'\n');
             }
-            let expected_lines = content.split_inclusive(|b| *b == b'\n').count() as u64;
-            let (mut joined, mut next) = (Vec::new(), Some((1, 0)));
-            let mut pages = 0;
-            while let Some((line, byte)) = next {
-                let page = page(&content, range(line, byte, per_page)).expect("a page");
-                prop_assert_eq!(page.total, Total::Exact(expected_lines));
-                let shown: usize = page.rows.iter().map(|(_, text)| text.len() + 1).sum();
-                prop_assert!(shown <= PAGE_BYTES);
-                let count = page.rows.ends.len();
-                for (index, (number, text)) in page.rows.iter().enumerate() {
-                    joined.extend_from_slice(text);
-                    let last = index + 1 == count;
-                    let line_goes_on = last && page.next.is_some_and(|(line, _)| line == number);
-                    if !(line_goes_on || last && page.unfinished) {
-                        joined.push(b'\n');
-                    }
-                }
-                prop_assert!(page.next.is_none_or(|at| at > (line, byte)), "no progress");
-                next = page.next;
-                pages += 1;
-                prop_assert!(pages < 100_000);
-            }
-            prop_assert!(joined == content, "{} bytes became {}", content.len(), joined.len());
+            check_all_pages(&content, per_page);
         }
 
         /// A page far behind, which is reached in larger steps, begins with the line it is asked for.

@@ -8,7 +8,7 @@
 
 use slot_runtime::{
     boundary::{
-        BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written,
+        BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Tree, WriteMode, Written,
     },
     mode::UserTurns,
 };
@@ -191,6 +191,10 @@ impl FileBoundary for Journal {
 
     fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
         self.inner.list_dir(path, limit)
+    }
+
+    fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {
+        self.inner.tree(path)
     }
 
     fn change_gated(

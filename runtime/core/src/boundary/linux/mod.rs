@@ -6,6 +6,7 @@
 
 mod judged;
 mod together;
+mod tree;
 mod walk;
 mod write;
 
@@ -31,6 +32,7 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
+pub use tree::{Branch, Tree};
 use walk::{Found, Place};
 
 /// How often an operation starts again because the path changed under it. A thread that does nothing but swap two

@@ -8,6 +8,7 @@ mod portable;
 mod race;
 mod read;
 mod together;
+mod tree;
 mod write;
 
 use super::*;

@@ -1,0 +1,539 @@
+//! Every file below a folder, looked at on all processors.
+//!
+//! The work is folders to read and files to look at; whoever is idle takes what was put there last, so that little waits.
+//! Each thread looks with a visitor of its own, and what the visitors found is put together by whoever asked. Everything
+//! is opened through the [`Tree`]; links are counted and never followed, and what is no regular file is never opened.
+
+use super::exclude::{Exclusions, IgnoreFiles, enter, is_excluded_folder};
+use slot_runtime::boundary::{BoundaryError, Branch, EntryKind, OpenFile, Tree};
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+use tokio_util::sync::CancellationToken;
+
+/// The most names that one search sees.
+const MOST_NAMES: u64 = 2_000_000;
+/// How many files of a folder are looked at in one piece of work.
+const FILES_AT_ONCE: usize = 64;
+/// The most threads of one search.
+const MOST_THREADS: usize = 8;
+/// How many paths are named as examples of what was passed over.
+const EXAMPLES: usize = 3;
+
+/// A file that was found.
+pub struct Candidate<'a> {
+    /// Its path from where the search began.
+    pub below: &'a Path,
+    /// Its path as it is shown.
+    pub shown: &'a Path,
+    branch: &'a Branch,
+    name: &'a OsStr,
+}
+
+impl Candidate<'_> {
+    /// Opens it.
+    pub fn open(&self) -> Result<OpenFile, BoundaryError> {
+        self.branch.open_file(self.name)
+    }
+}
+
+/// Looks at files, each thread with one of its own.
+pub trait Visit: Send {
+    /// Looks at a file.
+    fn file(&mut self, file: &Candidate<'_>);
+}
+
+/// A number of paths, and the first few of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub count: u64,
+    /// The first ones by their bytes.
+    pub first: BTreeSet<PathBuf>,
+}
+
+impl Tally {
+    /// One more.
+    pub fn add(&mut self, path: &Path) {
+        self.count += 1;
+        self.keep(path.to_path_buf());
+    }
+
+    /// All of another one's.
+    pub fn join(&mut self, other: Tally) {
+        self.count += other.count;
+        other.first.into_iter().for_each(|path| self.keep(path));
+    }
+
+    fn keep(&mut self, path: PathBuf) {
+        self.first.insert(path);
+        if self.first.len() > EXAMPLES {
+            self.first.pop_last();
+        }
+    }
+}
+
+/// What a walk passed over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Symbolic links.
+    pub links: Tally,
+    /// Pipes, sockets and devices.
+    pub special: Tally,
+    /// Folders that could not be read.
+    pub unreadable: Tally,
+    /// Folders that are left out by their names or by ignore files.
+    pub folders: u64,
+    /// Files that are left out by their names or by ignore files.
+    pub files: u64,
+    /// Names that deny rules cover.
+    pub denied: u64,
+    /// Folders with ignore files that are too large or too many to be followed.
+    pub ignore_files: Tally,
+}
+
+impl PassedOver {
+    fn join(&mut self, other: PassedOver) {
+        self.links.join(other.links);
+        self.special.join(other.special);
+        self.unreadable.join(other.unreadable);
+        self.folders += other.folders;
+        self.files += other.files;
+        self.denied += other.denied;
+        self.ignore_files.join(other.ignore_files);
+    }
+}
+
+/// Why a walk has no end that could be told.
+#[derive(Debug)]
+pub enum WalkError {
+    /// Nobody wants it any more.
+    Stopped,
+    /// There are more names than one search sees.
+    TooMany(u64),
+    /// The folder it begins at could not be read.
+    Top(BoundaryError),
+}
+
+/// A walk that is to be made.
+pub struct Walk<'a> {
+    /// Where.
+    pub tree: &'a Tree,
+    /// The ignore files above it.
+    pub above: Option<Arc<IgnoreFiles>>,
+    /// Whether what is usually left out is looked at as well.
+    pub ignored: bool,
+    /// Whether anybody still wants it.
+    pub stop: &'a CancellationToken,
+}
+
+impl Walk<'_> {
+    /// Shows every file to a visitor; gives all visitors back, and what was passed over.
+    ///
+    /// # Errors
+    ///
+    /// When there is no whole answer.
+    pub fn run<V: Visit>(self, make: impl Fn() -> V + Sync) -> Result<(Vec<V>, PassedOver), WalkError> {
+        self.run_on(thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS), make)
+    }
+
+    fn run_on<V: Visit>(self, threads: usize, make: impl Fn() -> V + Sync) -> Result<(Vec<V>, PassedOver), WalkError> {
+        // What the top cannot give is told as an error, and not as a folder that was passed over.
+        self.tree.open(Path::new("")).map_err(WalkError::Top)?;
+        let shared = Shared {
+            walk: &self,
+            exclusions: Exclusions::new(self.ignored),
+            queue: Mutex::new(Queue { work: Vec::new(), busy: 0, over: false }),
+            changed: Condvar::new(),
+            names: AtomicU64::new(0),
+            threads,
+        };
+        shared.put(Work::Folder { below: PathBuf::new(), above: self.above.clone() });
+        let worker = || {
+            let mut worker = Worker { shared: &shared, visitor: make(), passed: PassedOver::default() };
+            worker.run();
+            (worker.visitor, worker.passed)
+        };
+        let results = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
+            let mut results = vec![worker()];
+            // A panic goes on where the engine contains it.
+            results
+                .extend(others.into_iter().map(|other| other.join().unwrap_or_else(|e| std::panic::resume_unwind(e))));
+            results
+        });
+        if self.stop.is_cancelled() {
+            return Err(WalkError::Stopped);
+        }
+        if shared.names.load(Ordering::Relaxed) > MOST_NAMES {
+            return Err(WalkError::TooMany(MOST_NAMES));
+        }
+        let (mut visitors, mut passed) = (Vec::new(), PassedOver::default());
+        for (visitor, over) in results {
+            visitors.push(visitor);
+            passed.join(over);
+        }
+        Ok((visitors, passed))
+    }
+}
+
+enum Work {
+    /// A folder to be read.
+    Folder { below: PathBuf, above: Option<Arc<IgnoreFiles>> },
+    /// Files of an open folder.
+    Files { branch: Arc<Branch>, below: Arc<Path>, names: Vec<OsString> },
+}
+
+struct Queue {
+    work: Vec<Work>,
+    /// How many threads have work that may lead to more.
+    busy: usize,
+    /// Whether nothing is to be begun any more.
+    over: bool,
+}
+
+struct Shared<'a> {
+    walk: &'a Walk<'a>,
+    exclusions: Exclusions,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    names: AtomicU64,
+    threads: usize,
+}
+
+impl Shared<'_> {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, work: Work) {
+        self.lock().work.push(work);
+        self.changed.notify_one();
+    }
+
+    /// Whether others wait for work.
+    fn is_hungry(&self) -> bool {
+        self.threads > 1 && self.lock().work.len() < self.threads
+    }
+
+    /// The next work; `None` once there is none and none can come.
+    fn take(&self) -> Option<(Work, Busy<'_>)> {
+        let mut queue = self.lock();
+        loop {
+            if queue.over {
+                return None;
+            }
+            if let Some(work) = queue.work.pop() {
+                queue.busy += 1;
+                return Some((work, Busy(self)));
+            }
+            if queue.busy == 0 {
+                return None;
+            }
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Counts a name; whether there may be more.
+    fn count(&self) -> bool {
+        self.names.fetch_add(1, Ordering::Relaxed) < MOST_NAMES && !self.walk.stop.is_cancelled()
+    }
+
+    fn end(&self) {
+        self.lock().over = true;
+        self.changed.notify_all();
+    }
+}
+
+/// A thread at work. However that ends, the others learn of it.
+struct Busy<'a>(&'a Shared<'a>);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.0.lock();
+        queue.busy -= 1;
+        queue.over |= thread::panicking();
+        let wake = queue.over || queue.busy == 0 && queue.work.is_empty();
+        drop(queue);
+        if wake {
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+struct Worker<'a, V> {
+    shared: &'a Shared<'a>,
+    visitor: V,
+    passed: PassedOver,
+}
+
+impl<V: Visit> Worker<'_, V> {
+    fn run(&mut self) {
+        while let Some((work, _busy)) = self.shared.take() {
+            match work {
+                Work::Folder { below, above } => self.folder(&below, above),
+                Work::Files { branch, below, names } => self.files(&branch, &below, &names),
+            }
+        }
+    }
+
+    fn folder(&mut self, below: &Path, above: Option<Arc<IgnoreFiles>>) {
+        let (shared, walk) = (self.shared, self.shared.walk);
+        let branch = match walk.tree.open(below) {
+            Ok(branch) => Arc::new(branch),
+            Err(_) => return self.passed.unreadable.add(&walk.tree.path().join(below)),
+        };
+        let path = from_workspace(branch.path());
+        let ignores = if walk.ignored {
+            None
+        } else {
+            let (ignores, refused) = enter(above.as_ref(), path, |name| branch.open_file(name).ok());
+            if refused {
+                self.passed.ignore_files.add(branch.path());
+            }
+            ignores
+        };
+        let below: Arc<Path> = Arc::from(below);
+        let mut files = Vec::with_capacity(FILES_AT_ONCE);
+        let read = branch.names(|name, kind| {
+            if !shared.count() {
+                shared.end();
+                return ControlFlow::Break(());
+            }
+            self.name(&branch, path, &below, ignores.as_ref(), name, kind, &mut files);
+            ControlFlow::Continue(())
+        });
+        self.hand_on(&branch, &below, files);
+        match read {
+            Ok(denied) => self.passed.denied += denied,
+            Err(_) => self.passed.unreadable.add(branch.path()),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what is known of the folder, of the name, and what is collected")]
+    fn name(
+        &mut self,
+        branch: &Arc<Branch>,
+        folder: &Path,
+        below: &Arc<Path>,
+        ignores: Option<&Arc<IgnoreFiles>>,
+        name: &OsStr,
+        kind: EntryKind,
+        files: &mut Vec<OsString>,
+    ) {
+        let is_folder = kind == EntryKind::Directory;
+        let covered = || ignores.is_some_and(|ignores| ignores.covers(&folder.join(name), is_folder));
+        match kind {
+            EntryKind::Directory if is_excluded_folder(name, self.shared.walk.ignored) || covered() => {
+                self.passed.folders += 1;
+            }
+            EntryKind::Directory => {
+                self.shared.put(Work::Folder { below: below.join(name), above: ignores.cloned() });
+            }
+            EntryKind::File if covered() => self.passed.files += 1,
+            EntryKind::File => {
+                files.push(name.to_owned());
+                if files.len() == FILES_AT_ONCE {
+                    self.hand_on(branch, below, std::mem::take(files));
+                }
+            }
+            EntryKind::Symlink => self.passed.links.add(&shown(branch.path(), name)),
+            _ => self.passed.special.add(&shown(branch.path(), name)),
+        }
+    }
+
+    /// Lets others look at these files if they wait for work.
+    fn hand_on(&mut self, branch: &Arc<Branch>, below: &Arc<Path>, names: Vec<OsString>) {
+        if names.is_empty() {
+            return;
+        }
+        if self.shared.is_hungry() {
+            self.shared.put(Work::Files { branch: Arc::clone(branch), below: Arc::clone(below), names });
+        } else {
+            self.files(branch, below, &names);
+        }
+    }
+
+    fn files(&mut self, branch: &Branch, folder: &Path, names: &[OsString]) {
+        for name in names {
+            if self.shared.walk.stop.is_cancelled() {
+                return self.shared.end();
+            }
+            let below = folder.join(name);
+            if self.shared.exclusions.covers(&below) {
+                self.passed.files += 1;
+                continue;
+            }
+            let shown = shown(branch.path(), name);
+            self.visitor.file(&Candidate { below: &below, shown: &shown, branch, name });
+        }
+    }
+}
+
+/// The path of a folder from the workspace, which itself has none.
+fn from_workspace(path: &Path) -> &Path {
+    if path == Path::new(".") { Path::new("") } else { path }
+}
+
+fn shown(folder: &Path, name: &OsStr) -> PathBuf {
+    from_workspace(folder).join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        find::{Start, start},
+        testing::World,
+    };
+    use rustix::fs::{CWD, Mode, mkfifoat};
+    use std::os::unix::fs::symlink;
+
+    struct Names(Vec<String>);
+
+    impl Visit for Names {
+        fn file(&mut self, file: &Candidate<'_>) {
+            assert!(file.open().is_ok());
+            self.0.push(file.shown.to_string_lossy().into_owned());
+        }
+    }
+
+    fn walk(world: &World, top: &str, ignored: bool, threads: usize) -> (Vec<String>, PassedOver) {
+        let boundary = world.boundary();
+        let Ok(Start::Folder(tree, above)) = start(&*boundary, top, ignored) else { panic!("no folder") };
+        let stop = CancellationToken::new();
+        let walk = Walk { tree: &tree, above, ignored, stop: &stop };
+        let (visitors, passed) = walk.run_on(threads, || Names(Vec::new())).expect("a walk");
+        let mut names: Vec<String> = visitors.into_iter().flat_map(|names| names.0).collect();
+        names.sort();
+        (names, passed)
+    }
+
+    #[track_caller]
+    fn check(world: &World, top: &str, ignored: bool, expect: &[&str]) -> PassedOver {
+        let (names, passed) = walk(world, top, ignored, 1);
+        assert_eq!(names, expect);
+        assert_eq!(walk(world, top, ignored, 3), (names, passed.clone()), "threads change nothing");
+        passed
+    }
+
+    fn world() -> World {
+        World::new()
+            .with("a", "")
+            .with(".hidden", "")
+            .with("src/b", "")
+            .with("src/node_modules/c", "")
+            .with("target/debug/d", "")
+            .with(".git/config", "")
+            .with("x.min.js", "")
+    }
+
+    #[test]
+    fn what_others_made_is_left_out() {
+        let passed = check(&world(), ".", false, &[".hidden", "a", "src/b"]);
+        assert_eq!((passed.folders, passed.files), (3, 1));
+        let all = &[".hidden", "a", "src/b", "src/node_modules/c", "target/debug/d", "x.min.js"];
+        assert_eq!(check(&world(), ".", true, all).folders, 1);
+    }
+
+    #[test]
+    fn a_folder_that_is_named_is_walked_whatever_it_is_called() {
+        check(&world(), "target", false, &["target/debug/d"]);
+        check(&world(), "src/node_modules", false, &["src/node_modules/c"]);
+        check(&world(), ".git", false, &[".git/config"]);
+    }
+
+    #[test]
+    fn ignore_files_hold_below_their_folder_and_the_nearest_decides() {
+        let world = World::new()
+            .with(".gitignore", "*.log\n/only-top\nsub/gone/\n")
+            .with("a.log", "")
+            .with("only-top", "")
+            .with("sub/only-top", "")
+            .with("sub/b.log", "")
+            .with("sub/keep/.gitignore", "!c.log\n")
+            .with("sub/keep/c.log", "")
+            .with("sub/gone/d", "")
+            .with("sub/.ignore", "e\n")
+            .with("sub/e", "");
+        let expect = &[".gitignore", "sub/.ignore", "sub/keep/.gitignore", "sub/keep/c.log", "sub/only-top"];
+        assert_eq!(check(&world, ".", false, expect).files, 4);
+        // Those above the place where the search begins hold as well.
+        check(&world, "sub", false, &expect[1..]);
+        check(&world, "sub/gone", false, &["sub/gone/d"]);
+        assert_eq!(check(&world, "sub/keep", true, &["sub/keep/.gitignore", "sub/keep/c.log"]).files, 0);
+    }
+
+    #[test]
+    fn an_ignore_file_that_is_too_large_is_told() {
+        let world = World::new().with(".gitignore", "a\n".repeat(20_000)).with("a", "");
+        let passed = check(&world, ".", false, &[".gitignore", "a"]);
+        assert_eq!(passed.ignore_files.count, 1);
+    }
+
+    #[test]
+    fn only_so_many_ignore_files_in_one_another_are_followed() {
+        let folder = |depth: usize| "d/".repeat(depth);
+        let world = (0..20).fold(World::new(), |world, depth| {
+            world
+                .with(&format!("{}.ignore", folder(depth)), format!("x{depth}\n"))
+                .with(&format!("{}x{depth}", folder(depth)), "")
+        });
+        assert_eq!(walk(&world, ".", false, 2).1.ignore_files.count, 4);
+    }
+
+    #[test]
+    fn links_and_pipes_are_told_and_not_followed() {
+        let world = World::new().with("d/a", "");
+        symlink("d", world.path("link")).expect("a link");
+        symlink("..", world.path("d/up")).expect("a link");
+        symlink("/etc", world.path("out")).expect("a link");
+        mkfifoat(CWD, world.path("pipe"), Mode::RUSR | Mode::WUSR).expect("a pipe");
+        let passed = check(&world, ".", false, &["d/a"]);
+        assert_eq!((passed.links.count, passed.special.count), (3, 1));
+        assert_eq!(passed.special.first.first().map(PathBuf::as_path), Some(Path::new("pipe")));
+    }
+
+    #[test]
+    fn many_files_of_one_folder_are_all_seen() {
+        let world = (0..300).fold(World::new(), |world, n| world.with(&format!("d/{n:03}"), ""));
+        let expect: Vec<String> = (0..300).map(|n| format!("d/{n:03}")).collect();
+        check(&world, ".", false, &expect.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_walk_nobody_wants_ends() {
+        let world = world();
+        let boundary = world.boundary();
+        let Ok(Start::Folder(tree, above)) = start(&*boundary, ".", false) else { panic!("no folder") };
+        let stop = CancellationToken::new();
+        stop.cancel();
+        let walk = Walk { tree: &tree, above, ignored: false, stop: &stop };
+        assert!(matches!(walk.run_on(2, || Names(Vec::new())), Err(WalkError::Stopped)));
+    }
+
+    #[test]
+    #[should_panic(expected = "inside")]
+    fn a_panic_of_one_thread_ends_all() {
+        struct Panics;
+        impl Visit for Panics {
+            fn file(&mut self, _: &Candidate<'_>) {
+                panic!("inside");
+            }
+        }
+        let world = world();
+        let boundary = world.boundary();
+        let Ok(Start::Folder(tree, above)) = start(&*boundary, ".", false) else { panic!("no folder") };
+        let stop = CancellationToken::new();
+        let walk = Walk { tree: &tree, above, ignored: false, stop: &stop };
+        let _ = walk.run_on(3, || Panics);
+    }
+}
