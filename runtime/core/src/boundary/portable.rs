@@ -28,6 +28,7 @@ use std::{
     sync::Arc,
 };
 
+#[cfg(not(target_os = "linux"))]
 pub use tree::{Branch, Tree};
 
 /// The permissions a replaced file keeps. The set-user and set-group bits are dropped, as the system does on a write.

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use slot_runtime::{
     approval::Assessment,
     boundary::{
-        BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Pending, Written,
+        BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Pending, Tree, Written,
     },
     contract::{
         ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, Role,
@@ -261,6 +261,10 @@ impl FileBoundary for Watched {
 
     fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
         self.files.list_dir(path, limit)
+    }
+
+    fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {
+        self.files.tree(path)
     }
 
     fn change_gated(

@@ -2,7 +2,8 @@
 
 use super::{Seam, io};
 use slot_runtime::boundary::{
-    BoundaryError, Change, EntryKind, FileBoundary, Listing, Metadata, OpenDir, OpenFile, WriteMode, Written,
+    BoundaryError, Change, ChangeGate, EntryKind, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Tree, WriteMode,
+    Written,
 };
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -72,12 +73,12 @@ impl Paths {
     }
 
     fn change(&self, change: Change<'_>) -> Result<Written, BoundaryError> {
-        match change {
-            Change::Write { path, bytes, .. } if self.astray(path).is_some() => {
-                self.write_atomic(path, bytes, WriteMode::Overwrite)
-            }
-            _ => Ok(self.inner.change_all(&[change])?.remove(0)),
+        if let Change::Write { path, bytes, .. } = change
+            && let Some(at) = self.astray(path)
+        {
+            return put(&at, path, bytes);
         }
+        Ok(self.inner.change_all(&[change])?.remove(0))
     }
 }
 
@@ -146,20 +147,21 @@ impl FileBoundary for Paths {
         self.inner.list_dir(path, limit)
     }
 
-    fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        if let Some(at) = self.astray(path) {
-            return put(&at, path, bytes);
-        }
-        if self.seam == Seam::BoundaryInPlace {
-            return put(&self.root.join(path), path, bytes);
-        }
-        match self.inner.write_atomic(path, bytes, mode) {
-            Err(BoundaryError::Protected { .. }) if self.unprotects(path) => put(&self.root.join(path), path, bytes),
-            written => written,
-        }
+    fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {
+        self.inner.tree(path)
     }
 
-    fn change_all(&self, changes: &[Change<'_>]) -> Result<Vec<Written>, BoundaryError> {
+    fn change_gated(
+        &self,
+        changes: &[Change<'_>],
+        gate: Option<&dyn ChangeGate>,
+    ) -> Result<Vec<Written>, BoundaryError> {
+        if let [Change::Write { path, bytes, .. }] = changes {
+            let in_place = (self.seam == Seam::BoundaryInPlace).then(|| self.root.join(path));
+            if let Some(at) = self.astray(path).or(in_place) {
+                return Ok(vec![put(&at, path, bytes)?]);
+            }
+        }
         match self.seam {
             Seam::BoundaryJoin => changes.iter().map(|change| self.change(*change)).collect(),
             Seam::PatchReplaces | Seam::PatchTidies | Seam::PatchPlain => {
@@ -181,9 +183,16 @@ impl FileBoundary for Paths {
                     },
                     remove => remove,
                 });
-                self.inner.change_all(&changed.collect::<Vec<_>>())
+                self.inner.change_gated(&changed.collect::<Vec<_>>(), gate)
             }
-            _ => self.inner.change_all(changes),
+            _ => match (self.inner.change_gated(changes, gate), changes) {
+                (Err(BoundaryError::Protected { .. }), [Change::Write { path, bytes, .. }])
+                    if self.unprotects(path) =>
+                {
+                    Ok(vec![put(&self.root.join(path), path, bytes)?])
+                }
+                (written, _) => written,
+            },
         }
     }
 

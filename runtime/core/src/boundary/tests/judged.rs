@@ -29,7 +29,7 @@ impl<F: Fn(Option<&str>, Option<&str>) -> bool + Send + Sync> ChangeGate for Jud
 }
 
 fn write<'a>(path: &'a str, bytes: &'a str) -> Change<'a> {
-    Change::Write { path, bytes: bytes.as_bytes(), mode: WriteMode::Overwrite, like: None }
+    Change::Write { path, bytes: bytes.as_bytes(), mode: WriteMode::Overwrite, like: None, executable: None }
 }
 
 #[track_caller]

@@ -3,7 +3,9 @@
 use super::*;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use std::{
+    ffi::OsStr,
     io::Read,
+    ops::ControlFlow,
     os::unix::fs::{MetadataExt, PermissionsExt},
     sync::Mutex,
 };
@@ -153,5 +155,62 @@ fn changes_are_made_together_or_not_at_all() {
         assert_eq!(modes(), before.1, "failing at {fail_at}");
         assert_eq!(fs::read_to_string(world.inside("a.txt")).expect("it exists"), "a", "failing at {fail_at}");
         assert_eq!(fs::read_to_string(world.inside("sub/b.txt")).expect("it exists"), "b", "failing at {fail_at}");
+    }
+}
+
+/// What a walk from `top` finds, as `path kind`, with the text of each file that opens.
+fn walked(workspace: &crate::boundary::portable::Workspace, top: &str) -> Vec<String> {
+    let tree = workspace.tree(top).expect("a folder").leaving_out(Arc::new(|path, _| path.ends_with(".git")));
+    let (mut found, mut open) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(below) = open.pop() {
+        let branch = tree.open(&below).expect("a folder");
+        let listed = branch.names(|name, kind| {
+            let mut text = String::new();
+            if let Ok(mut file) = branch.open_file(name) {
+                file.file.read_to_string(&mut text).expect("text");
+            }
+            found.push(format!("{} {kind:?} {text}", branch.path().join(name).display()));
+            open.extend((kind == EntryKind::Directory).then(|| below.join(name)));
+            ControlFlow::Continue(())
+        });
+        listed.expect("a folder");
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_walk_follows_no_link_and_opens_only_files() {
+    let world = world();
+    assert_eq!(
+        walked(&world.elsewhere(), "."),
+        [
+            "./a.txt File a",
+            "./folder Symlink ",
+            "./git Symlink ",
+            "./gone Symlink ",
+            "./in Symlink ",
+            "./out Symlink ",
+            "./pipe Fifo ",
+            "./sub Directory ",
+            "./up Symlink ",
+            "sub/b.txt File b",
+            "sub/deep Directory ",
+        ]
+    );
+    assert_eq!(walked(&world.elsewhere(), "sub"), ["sub/b.txt File b", "sub/deep Directory "]);
+}
+
+#[test]
+fn only_names_lead_down_a_tree() {
+    let world = world();
+    let tree = world.elsewhere().tree("sub").expect("a folder");
+    assert_eq!(tree.path(), Path::new("sub"));
+    for below in ["..", "/", "deep/../../../outside"] {
+        assert_eq!(variant(&tree.open(Path::new(below)).map(drop).expect_err(below)), "invalid", "{below}");
+    }
+    let top = tree.open(Path::new("")).expect("a folder");
+    for name in ["..", "", "../outside/secret", "/etc/passwd"] {
+        assert_eq!(variant(&top.open_file(OsStr::new(name)).map(drop).expect_err(name)), "invalid", "{name}");
     }
 }

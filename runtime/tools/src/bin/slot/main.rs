@@ -17,7 +17,7 @@ use print::Printer;
 use signals::Signals;
 use slot_runtime::approval::grants::Remembering;
 use slot_runtime::approval::{ApprovalPolicy, AskPerson, DenyAll, NoChannel, PassSuggested, Unattended};
-use slot_runtime::boundary::{BoundaryError, FileBoundary, Workspace};
+use slot_runtime::boundary::{FileBoundary, Workspace};
 use slot_runtime::contract::ToolDispatcher;
 use slot_runtime::deny::{DenyPolicy, DenyRules, Guarded, LiveRules, Roots};
 use slot_runtime::dispatch::Policies;
