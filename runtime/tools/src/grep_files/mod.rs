@@ -47,7 +47,7 @@ grep -r, rg, ag or git grep in exec_shell: it is faster, needs no approval, coun
 says what it did not search. pattern is a regular expression without look-around, over one line at a time; with literal=true \
 it is the text itself. Matching lines are shown below the path of their file as `    12│ text`, lines around them, with \
 context_lines, as `    13- text`: number and mark are not part of the file. With mode=\"files\" only the files and their \
-numbers of matching lines are shown. Binary files and files over 10 MB are skipped and told. Do not use it to find files by \
+numbers of matching lines are shown. Binary files, files over 10 MB and files with lines over 1 MB are skipped and told. Do not use it to find files by \
 their names (glob_files, file_search) or to read one file (read_file). \
 Examples: {\"pattern\": \"fn main\"}; {\"pattern\": \"a.b[0]\", \"literal\": true, \"path\": \"src\", \"include\": \
 \"*.{ts,tsx}\"}; {\"pattern\": \"TODO|FIXME\", \"mode\": \"files\"}.";
@@ -179,6 +179,8 @@ struct Results {
     files: u64,
     searched: u64,
     large: Tally,
+    /// Files with lines that are too long.
+    long: Tally,
     binary: Tally,
     unreadable: Tally,
     passed: PassedOver,
@@ -196,6 +198,7 @@ fn grep(boundary: &dyn FileBoundary, request: &Request, stop: &CancellationToken
             files: 0,
             searched: 0,
             large: Tally::default(),
+            long: Tally::default(),
             binary: Tally::default(),
             unreadable: Tally::default(),
             passed: PassedOver::default(),
@@ -226,6 +229,7 @@ impl Results {
         self.files += other.files;
         self.searched += other.searched;
         self.large.join(other.large);
+        self.long.join(other.long);
         self.binary.join(other.binary);
         self.unreadable.join(other.unreadable);
     }
@@ -265,13 +269,15 @@ impl Grep<'_> {
             return self.results.binary.add(path);
         }
         let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
-        self.results.searched += 1;
         let Request { matcher, context, only_files, most, .. } = self.request;
         let wanted = self.results.kept.wants(path);
         let keep = if wanted && !only_files { *most } else { 0 };
-        let Ok(found) = search::find(&mut self.searcher, matcher, text, keep, self.stop) else {
-            return self.results.unreadable.add(path);
+        let found = match search::find(&mut self.searcher, matcher, text, keep, self.stop) {
+            Ok(Some(found)) => found,
+            Ok(None) => return self.results.long.add(path),
+            Err(_) => return self.results.unreadable.add(path),
         };
+        self.results.searched += 1;
         if found.count == 0 {
             return;
         }
@@ -389,6 +395,7 @@ fn notices(request: &Request, input: &Value, found: &Results, all: u64, shown: u
     let large = format!("larger than {} MB, not searched; read them with read_file", FILE_BYTES >> 20);
     for (tally, why) in [
         (&found.large, large.as_str()),
+        (&found.long, "with a line over 1 MB, not searched; read them with read_file"),
         (&found.binary, "binary or UTF-16, not searched"),
         (&found.unreadable, "could not be read"),
     ] {

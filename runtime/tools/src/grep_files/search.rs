@@ -22,7 +22,9 @@ const CACHE_BYTES: usize = 8 << 20;
 /// How deep groups of a pattern may lie in one another.
 const PATTERN_DEPTH: u32 = 100;
 /// What is searched between two looks at whether anybody still waits.
-const PIECE_BYTES: usize = 256 * 1024;
+const PIECE_BYTES: usize = 64 * 1024;
+/// The longest line that is searched, since it is searched in one piece.
+pub const MOST_LINE_BYTES: usize = 1 << 20;
 /// The most bytes of a line that are shown.
 const LINE_BYTES: usize = 400;
 /// How many of them may stand before the first match in it.
@@ -112,14 +114,15 @@ pub struct Found {
     pub starts: Vec<usize>,
 }
 
-/// Counts the lines of `text` that match, and keeps where the first `keep` of them begin. Ends early when nobody waits.
+/// Counts the lines of `text` that match, and keeps where the first `keep` of them begin. Ends early when nobody waits;
+/// `None` if a line is too long to be searched.
 pub fn find(
     searcher: &mut Searcher,
     matcher: &RegexMatcher,
     text: &[u8],
     keep: usize,
     stop: &CancellationToken,
-) -> io::Result<Found> {
+) -> io::Result<Option<Found>> {
     let (mut found, mut done) = (Found::default(), 0);
     while done < text.len() && !stop.is_cancelled() {
         let rest = &text[done..];
@@ -133,10 +136,13 @@ pub fn find(
                 None => memchr(b'\n', rest).map_or(rest.len(), |at| at + 1),
             }
         };
+        if end > MOST_LINE_BYTES {
+            return Ok(None);
+        }
         searcher.search_slice(matcher, &rest[..end], Starts { found: &mut found, base: done, keep })?;
         done += end;
     }
-    Ok(found)
+    Ok(Some(found))
 }
 
 struct Starts<'a> {
@@ -250,7 +256,8 @@ mod tests {
 
     fn search(pattern: &str, text: &[u8], keep: usize, context: usize) -> (u64, Vec<String>) {
         let matcher = compile(pattern, manner()).expect("a pattern");
-        let found = find(&mut searcher(), &matcher, text, keep, &CancellationToken::new()).expect("a search");
+        let found = find(&mut searcher(), &matcher, text, keep, &CancellationToken::new());
+        let found = found.expect("a search").expect("no line is too long");
         let rows = rows(text, &found.starts, context, &matcher);
         let shown = |row: &Row| format!("{}{}{}", row.number, if row.hit { ":" } else { "-" }, row.text);
         (found.count, rows.iter().map(shown).collect())
@@ -294,8 +301,14 @@ mod tests {
         let text = format!("a\n{}x\nb x\n", "y".repeat(2 * PIECE_BYTES));
         let (count, rows) = search("x", text.as_bytes(), 9, 0);
         assert_eq!(count, 2);
-        assert!(rows[0].starts_with("2:…yyy") && rows[0].ends_with("yx [line of 524289 bytes]"), "{}", rows[0]);
+        assert!(rows[0].starts_with("2:…yyy") && rows[0].ends_with("yx [line of 131073 bytes]"), "{}", rows[0]);
         assert_eq!(rows[1], "3:b x");
+        let matcher = compile("x", manner()).expect("a pattern");
+        let text = "x".repeat(MOST_LINE_BYTES + 1);
+        for (text, searched) in [(&text[1..], true), (&text[..], false)] {
+            let found = find(&mut searcher(), &matcher, text.as_bytes(), 9, &CancellationToken::new());
+            assert_eq!(found.expect("a search").is_some(), searched);
+        }
     }
 
     #[test]
@@ -330,7 +343,8 @@ mod tests {
     #[test]
     fn text_as_it_is_needs_no_escapes() {
         let matcher = compile("a.b(", Manner { literal: true, any_case: true }).expect("text");
-        let found = find(&mut searcher(), &matcher, b"A.B(\naxb(\n", 9, &CancellationToken::new()).expect("a search");
+        let found = find(&mut searcher(), &matcher, b"A.B(\naxb(\n", 9, &CancellationToken::new());
+        let found = found.expect("a search").expect("no line is too long");
         assert_eq!((found.count, found.starts), (1, vec![0]));
     }
 
@@ -343,7 +357,8 @@ mod tests {
             let text = lines.join("\n");
             let expect: Vec<u64> = (1..).zip(text.lines()).filter(|(_, line)| line.contains('x')).map(|(n, _)| n).collect();
             let matcher = compile("x", manner()).expect("a pattern");
-            let found = find(&mut searcher(), &matcher, text.as_bytes(), 1000, &CancellationToken::new()).expect("a search");
+            let found = find(&mut searcher(), &matcher, text.as_bytes(), 1000, &CancellationToken::new());
+        let found = found.expect("a search").expect("no line is too long");
             prop_assert_eq!(found.count, expect.len() as u64);
             let rows = rows(text.as_bytes(), &found.starts, context, &matcher);
             let hits: Vec<u64> = rows.iter().filter(|row| row.hit).map(|row| row.number).collect();

@@ -98,7 +98,8 @@ fn what_is_not_searched_is_told() {
         .with("bin", b"x\0\n")
         .with("wide", b"\xff\xfex\0")
         .with("big", vec![b'x'; FILE_BYTES + 1])
-        .with("limit", vec![b'y'; FILE_BYTES]);
+        .with("limit", "y\n".repeat(FILE_BYTES / 2))
+        .with("long", vec![b'x'; search::MOST_LINE_BYTES + 1]);
     symlink("a", world.path("link")).expect("a link");
     mkfifoat(CWD, world.path("pipe"), Mode::RUSR | Mode::WUSR).expect("a pipe");
     check(
@@ -106,6 +107,7 @@ fn what_is_not_searched_is_told() {
         json!({ "pattern": "x" }),
         "1 matching line in 1 file (2 searched).\na\n     1│ x\n\
          [SKIPPED] 1 file: larger than 10 MB, not searched; read them with read_file (big).\n\
+         [SKIPPED] 1 file: with a line over 1 MB, not searched; read them with read_file (long).\n\
          [SKIPPED] 2 files: binary or UTF-16, not searched (bin, wide).\n\
          [SKIPPED] 1 symbolic link: not followed; pass one as path to look behind it (link).\n\
          [SKIPPED] 1 pipe, socket or device: not opened (pipe).",
