@@ -173,9 +173,10 @@ impl Search<'_> {
             [] => {
                 let all = self.places(self.from..=self.lines.len());
                 let elsewhere = if let [at] = all.as_slice() { Some(at + 1) } else { None };
-                let why =
-                    if wanted < self.from { Why::OutOfOrder } else { Why::Absent { line: wanted + 1, elsewhere } };
-                Err((why, wanted + 1))
+                // A header may name any number.
+                let line = wanted.saturating_add(1);
+                let why = if wanted < self.from { Why::OutOfOrder } else { Why::Absent { line, elsewhere } };
+                Err((why, line))
             }
             _ => Err((Why::Several(told(&places)), places[0] + 1)),
         }

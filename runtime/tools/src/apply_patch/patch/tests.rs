@@ -244,6 +244,19 @@ fn a_misfit_shows_both_sides() {
 }
 
 #[test]
+fn a_header_may_name_any_line() {
+    let far = usize::MAX;
+    let patch = |hunk: &str| format!("@@ -1 +1 @@\n-a\n+b\n@@ -{far}{hunk}");
+    check("1\na\n", &patch(" +1 @@\n-x\n+y\n"), Err(Why::Absent { line: far, elsewhere: None }));
+    check("1\na\n", &patch(",0 +1 @@\n+y\n"), Err(Why::PastEnd(2)));
+    check(
+        "1\na\n",
+        &patch(&format!(",{far} +{far},{far} @@\n-x\n+y\n")),
+        Err(Why::Absent { line: far, elsewhere: None }),
+    );
+}
+
+#[test]
 fn what_repeats_costs_no_more() {
     // Without the table of falls this would take ten thousand million comparisons.
     let file = "a\n".repeat(200_000) + "b\n";
