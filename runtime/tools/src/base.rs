@@ -180,7 +180,7 @@ const BASE: &[BaseTool] = &[
     tool("enter_worktree", Session, RUNS, Deferred).not_built(),
     tool("exit_worktree", Session, RUNS, Deferred).not_built(),
     tool("revert_turn", Session, REVERTS, Auto),
-    tool("diagnostics", Session, RUNS, Auto),
+    tool("diagnostics", Session, RUNS, Auto).primitive(),
     tool("validate_data", Session, READS, Auto),
 ];
 
