@@ -4,11 +4,9 @@
 //! pays for the catalog: an empty conversation encoded around it. The target is 2.5 copies. Compare ratios inside one run.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use benches::sample::Sample;
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
-use serde_json::{Value, json};
-use slot_runtime::contract::{
-    BoxFuture, Capability, CapabilitySet, RunContext, Tool, ToolDispatcher, ToolError, ToolOutput, ToolSpec,
-};
+use slot_runtime::contract::{ToolDispatcher, ToolSpec};
 use slot_runtime::registry::Registry;
 use slot_wire::dialect::RequestOptions;
 use slot_wire::{Conversation, Dialect};
@@ -18,48 +16,8 @@ use std::time::Duration;
 
 const TOOLS: usize = 120;
 
-struct Sample {
-    name: String,
-    description: String,
-}
-
-impl Sample {
-    fn new(at: usize) -> Sample {
-        let description = format!(
-            "Tool number {at} of the sample. Use it when the task names a thing of kind {at}; do not use it for files, \
-             commands or the network, for which there are others. It answers with one line for each thing found."
-        );
-        Sample { name: format!("sample_tool_{at:03}"), description }
-    }
-}
-
-impl Tool for Sample {
-    fn name(&self) -> &str {
-        &self.name
-    }
-    fn description(&self) -> &str {
-        &self.description
-    }
-    fn input_schema(&self) -> Value {
-        json!({"type": "object", "additionalProperties": false, "required": ["path"], "properties": {
-            "path": {"type": "string", "description": "Where to look, relative to the workspace."},
-            "most": {"type": "integer", "minimum": 1, "maximum": 500, "description": "How many lines at most."},
-            "kinds": {"type": "array", "items": {"type": "string", "enum": ["file", "folder", "link"]}},
-        }})
-    }
-    fn run<'a>(&'a self, _: &'a Value, _: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async { Ok(ToolOutput::ok("ran")) })
-    }
-}
-
-impl ToolSpec for Sample {
-    fn capabilities(&self) -> CapabilitySet {
-        CapabilitySet::of(&[Capability::ReadOnly])
-    }
-}
-
 fn catalog(criterion: &mut Criterion) {
-    let tools: Vec<Arc<dyn ToolSpec>> = (0..TOOLS).map(|at| Arc::new(Sample::new(at)) as Arc<dyn ToolSpec>).collect();
+    let tools: Vec<Arc<dyn ToolSpec>> = (0..TOOLS).map(|at| Arc::new(Sample::built_in(at)) as _).collect();
     let shown = Registry::new(tools.clone()).snapshot();
     assert_eq!(shown.catalog.names().len(), TOOLS);
     let conversation = Conversation::default();

@@ -1,9 +1,9 @@
 //! What more than one bench needs, and baselines of what they measured. The benches themselves are in `benches/`.
 
+pub mod arguments;
 pub mod baseline;
 pub mod dispatch;
-
-pub mod arguments;
+pub mod sample;
 
 use std::fmt::Write;
 

@@ -2,3 +2,5 @@
 
 #[cfg(feature = "tools")]
 pub mod dialects;
+#[cfg(feature = "tools")]
+pub mod second_reading;

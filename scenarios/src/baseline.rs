@@ -219,6 +219,7 @@ mod tests {
             title: String::new(),
             checks: vec![check],
             watched: Vec::new(),
+            prefix: None,
             repro: None,
             seconds: 0.0,
         }]

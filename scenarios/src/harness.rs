@@ -229,6 +229,7 @@ mod tests {
             title: String::new(),
             checks,
             watched: Vec::new(),
+            prefix: None,
             repro: None,
             seconds: 0.0,
         };

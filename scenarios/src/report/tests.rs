@@ -30,6 +30,7 @@ pub(super) fn case(id: &str, checks: &[(&str, &str, Verdict)]) -> CaseResult {
         title: "t".into(),
         checks: checks.iter().map(check).collect(),
         watched: Vec::new(),
+        prefix: None,
         repro: None,
         seconds: 0.0,
     }

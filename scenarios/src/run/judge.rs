@@ -1,5 +1,6 @@
 //! From runs to verdicts: a case and its twins, each with its checks, and what oracles see that watch every case.
 
+use super::prefix::PrefixNumbers;
 use super::{HarnessError, Run, Runner, run_bounded};
 use crate::agent::{Abilities, Mode};
 use crate::case::{Ability, Case, CaseSet, Check};
@@ -24,6 +25,9 @@ pub struct CaseResult {
     /// What oracles found that watch every case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<CheckResult>,
+    /// What its requests come to by the prefix meter; absent where none was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<PrefixNumbers>,
     /// Where what is needed to play it again was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repro: Option<String>,
@@ -121,7 +125,8 @@ fn judge_case(
     };
     let other = base.map_or(repeated.as_ref(), |base| base);
     let result = judge_trace(rules, case, &run.seen, other);
-    Ok((CaseResult { seconds: started.elapsed().as_secs_f64(), ..result }, Some(run)))
+    let prefix = PrefixNumbers::of(&run.seen.trace);
+    Ok((CaseResult { prefix, seconds: started.elapsed().as_secs_f64(), ..result }, Some(run)))
 }
 
 /// Judges what was seen of one case: a pure function, for whoever has a trace and wants to know what follows from it.
@@ -136,6 +141,7 @@ pub fn judge_trace(rules: &RuleBook, case: &Case, seen: &Seen, other: Option<&Tr
         title: case.title.clone(),
         checks: case.checks.iter().map(said).collect(),
         watched: watched(rules, case, seen),
+        prefix: None,
         repro: None,
         seconds: 0.0,
     }
@@ -246,6 +252,7 @@ fn all_of(case: &Case, outcome: &Outcome, took: Duration) -> CaseResult {
         title: case.title.clone(),
         checks: case.checks.iter().map(said).collect(),
         watched: Vec::new(),
+        prefix: None,
         repro: None,
         seconds: took.as_secs_f64(),
     }
@@ -262,6 +269,7 @@ mod tests {
             title: String::new(),
             checks: vec![CheckResult { name: "k".into(), rule: "PAIR-01".into(), outcome }],
             watched: Vec::new(),
+            prefix: None,
             repro: None,
             seconds: 0.0,
         }

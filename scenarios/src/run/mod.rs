@@ -7,12 +7,14 @@
 mod judge;
 mod once;
 mod pool;
+mod prefix;
 mod quiet;
 mod repeat;
 
 pub use judge::{CaseResult, CheckResult, judge_set, judge_trace, not_applicable};
 pub use once::{HarnessError, Run, run_bounded};
 pub use pool::{Progress, run_all};
+pub use prefix::{Break, CacheNumbers, PrefixNumbers};
 pub use quiet::quiet_planted_panics;
 pub use repeat::merge;
 

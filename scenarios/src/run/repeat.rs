@@ -79,6 +79,7 @@ mod tests {
             title: String::new(),
             checks: vec![check("k", verdict)],
             watched: if watched { vec![check("O01", Verdict::Fail)] } else { Vec::new() },
+            prefix: None,
             repro: None,
             seconds: 1.0,
         }]

@@ -36,32 +36,34 @@ impl Index {
         self.total += length;
     }
 
-    /// The names of the documents that have a word of the query, best first, with their scores. `among` tells which
-    /// documents count.
-    pub fn search(&self, query: &str, among: impl Fn(&str) -> bool) -> Vec<(&str, u64)> {
+    /// The documents that have a word of the query, best first, each as the number of those added before it, with its
+    /// score.
+    pub fn search(&self, query: &str) -> Vec<(usize, u64)> {
         let all = self.names.len() as u64;
         let mean = (self.total / all.max(1)).max(1);
         let mut words = split(query);
         words.sort_unstable();
         words.dedup();
-        let mut scores: BTreeMap<usize, u64> = BTreeMap::new();
+        let mut scores: Vec<Option<u64>> = vec![None; self.names.len()];
         for word in words {
             let Some(places) = self.places.get(&word) else { continue };
             let rarity = rarity(all, places.len() as u64);
             for (document, count) in places {
                 // k1 = 1.2 and b = 0.75, in tenths and with the mean length multiplied out.
                 let weight = 10 * count * mean + 3 * mean + 9 * self.lengths[*document];
-                *scores.entry(*document).or_default() +=
+                *scores[*document].get_or_insert(0) +=
                     rarity.saturating_mul(*count).saturating_mul(22 * mean) / weight.max(1);
             }
         }
-        let mut found: Vec<(&str, u64)> = scores
-            .into_iter()
-            .map(|(at, score)| (self.names[at].as_str(), score))
-            .filter(|(name, _)| among(name))
-            .collect();
-        found.sort_by(|(a, one), (b, other)| other.cmp(one).then_with(|| a.cmp(b)));
+        let scored = |(at, score): (usize, Option<u64>)| score.map(|score| (at, score));
+        let mut found: Vec<(usize, u64)> = scores.into_iter().enumerate().filter_map(scored).collect();
+        found.sort_unstable_by(|(a, one), (b, other)| other.cmp(one).then_with(|| self.names[*a].cmp(&self.names[*b])));
         found
+    }
+
+    /// The name of a document.
+    pub fn name(&self, document: usize) -> &str {
+        &self.names[document]
     }
 }
 
@@ -120,7 +122,7 @@ mod tests {
         ] {
             index.add(name, [(name, 3), (text, 1)]);
         }
-        let found: Vec<&str> = index.search(query, |_| true).into_iter().map(|(name, _)| name).collect();
+        let found: Vec<&str> = index.search(query).into_iter().map(|(at, _)| index.name(at)).collect();
         assert_eq!(found, expect);
     }
 
@@ -161,8 +163,8 @@ mod tests {
             let search = |texts: Vec<(&String, &String)>| {
                 let mut index = Index::default();
                 texts.iter().for_each(|(name, text)| index.add(name, [(text.as_str(), 1)]));
-                let found = index.search(&query, |_| true);
-                found.into_iter().map(|(name, score)| (name.to_owned(), score)).collect::<Vec<_>>()
+                let found = index.search(&query);
+                found.into_iter().map(|(at, score)| (index.name(at).to_owned(), score)).collect::<Vec<_>>()
             };
             prop_assert_eq!(search(texts.iter().collect()), search(texts.iter().rev().collect()));
         }

@@ -42,7 +42,8 @@ impl Shelf {
 /// The deferred tools of one moment.
 #[derive(Default)]
 pub struct Library {
-    tools: BTreeMap<String, Arc<ToolMetadata>>,
+    /// By name; the index over words has them under their places here.
+    tools: Vec<Arc<ToolMetadata>>,
     offered: BTreeSet<String>,
     by_words: Index,
     sources: Index,
@@ -57,10 +58,10 @@ impl Library {
     /// The library of these tools.
     pub fn of(snapshot: &MetadataSnapshot) -> Library {
         let is_deferred = |tool: &&Arc<ToolMetadata>| tool.exposure == Exposure::Deferred;
-        let tools: BTreeMap<_, _> =
-            snapshot.tools.values().filter(is_deferred).map(|tool| (tool.name.clone(), Arc::clone(tool))).collect();
+        let mut tools: Vec<Arc<ToolMetadata>> = snapshot.tools.values().filter(is_deferred).cloned().collect();
+        tools.sort_by(|one, other| one.name.cmp(&other.name));
         let (mut by_words, mut of_sources) = (Index::default(), BTreeMap::<&str, Vec<&str>>::new());
-        for tool in tools.values() {
+        for tool in &tools {
             let fields = tool.schema.get("properties").and_then(|fields| fields.as_object());
             let fields = fields.into_iter().flatten().map(|(name, _)| (name.as_str(), TEXT));
             let own = [
@@ -87,7 +88,8 @@ impl Library {
 
     /// The tool of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<ToolMetadata>> {
-        self.tools.get(name)
+        let at = self.tools.binary_search_by(|tool| tool.name.as_str().cmp(name)).ok()?;
+        self.tools.get(at)
     }
 
     /// Whether the tool is in the list of every request, so that it need not be found.
@@ -100,31 +102,30 @@ impl Library {
         &'a self,
         source: Option<&'b str>,
     ) -> impl Iterator<Item = &'a Arc<ToolMetadata>> + use<'a, 'b> {
-        self.tools.values().filter(move |tool| source.is_none_or(|source| source_of(tool) == source))
+        self.tools.iter().filter(move |tool| source.is_none_or(|source| source_of(tool) == source))
     }
 
     /// How many tools each source has.
     pub fn sources(&self) -> BTreeMap<&str, usize> {
         let mut sources = BTreeMap::new();
-        self.tools.values().for_each(|tool| *sources.entry(source_of(tool)).or_default() += 1);
+        self.tools.iter().for_each(|tool| *sources.entry(source_of(tool)).or_default() += 1);
         sources
     }
 
     /// The tools that the words describe, best first. Of very many tools, those of the sources that the words describe
     /// best, and of the source of the best tool.
     pub fn described(&self, query: &str, source: Option<&str>) -> Vec<&Arc<ToolMetadata>> {
-        let within = |name: &str| {
-            let from = self.tools.get(name).map(|tool| source_of(tool));
-            source.is_none_or(|source| from == Some(source))
-        };
-        let mut found = self.by_words.search(query, within);
-        if source.is_none() && self.tools.len() >= ROUTED {
-            let best = found.first().and_then(|(name, _)| self.tools.get(*name)).map(|tool| source_of(tool));
-            let routes: BTreeSet<&str> =
-                self.sources.search(query, |_| true).into_iter().take(ROUTES).map(|(s, _)| s).chain(best).collect();
-            found.retain(|(name, _)| self.tools.get(*name).is_some_and(|tool| routes.contains(source_of(tool))));
+        let mut found: Vec<&Arc<ToolMetadata>> =
+            self.by_words.search(query).into_iter().filter_map(|(at, _)| self.tools.get(at)).collect();
+        if let Some(source) = source {
+            found.retain(|tool| source_of(tool) == source);
+        } else if self.tools.len() >= ROUTED {
+            let best = found.first().map(|tool| source_of(tool));
+            let sources = self.sources.search(query).into_iter().take(ROUTES);
+            let routes: BTreeSet<&str> = sources.map(|(at, _)| self.sources.name(at)).chain(best).collect();
+            found.retain(|tool| routes.contains(source_of(tool)));
         }
-        found.into_iter().filter_map(|(name, _)| self.tools.get(name)).collect()
+        found
     }
 }
 

@@ -330,7 +330,8 @@ fn could_go_on(out: &str) -> bool {
             let json = || match row.ends {
                 Ends::Json { bare: false } => eat(row.open, tail).is_some_and(|rest| {
                     let rest = before_json(rest, false);
-                    blanks(rest.strip_prefix('{').unwrap_or(rest)).is_empty()
+                    // Without a bracket there are no blanks but those before it, of which only so many are passed over.
+                    rest.strip_prefix('{').map_or(rest, blanks).is_empty()
                 }),
                 _ => false,
             };

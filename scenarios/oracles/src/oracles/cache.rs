@@ -44,23 +44,28 @@ fn finding(index: usize, culprit: Culprit) -> Finding {
     Finding::new(rule, class.name(), format!("request {index}, {pointer}"), detail)
 }
 
-/// O57: tools that come behind all others move everything behind them, so an event must say that they came.
-pub fn late_tools_are_declared(trace: &WireTrace, runtime: &RuntimeTrace) -> Vec<Finding> {
-    let mut declared = Vec::new();
-    let mut next = false;
-    for event in runtime.lane("session") {
-        match event["event"].as_str() {
-            Some("request_sent") => declared.push(std::mem::take(&mut next)),
-            Some(name) => next |= DECLARING.contains(&name),
-            None => {}
+/// For each request in turn, the event since the one before it that declared it need not repeat that one.
+pub fn declared(runtime: &RuntimeTrace) -> Vec<Option<&str>> {
+    let (mut declared, mut last) = (Vec::new(), None);
+    for name in runtime.lane("session").filter_map(|event| event["event"].as_str()) {
+        match name {
+            "request_sent" => declared.push(last.take()),
+            name if DECLARING.contains(&name) => last = Some(name),
+            _ => {}
         }
     }
+    declared
+}
+
+/// O57: tools that come behind all others move everything behind them, so an event must say that they came.
+pub fn late_tools_are_declared(trace: &WireTrace, runtime: &RuntimeTrace) -> Vec<Finding> {
+    let declared = declared(runtime);
     let prompts: Vec<Prompt<'_>> = trace.requests.iter().map(Prompt::from_wire).collect();
     let pairs = prompts.iter().zip(prompts.iter().skip(1)).zip(trace.requests.iter().skip(1)).enumerate();
     pairs
         .filter_map(|(at, ((last, next), request))| {
             let found = culprit(last, next, common(last, next))?;
-            let silent = !declared.get(at + 1).copied().unwrap_or_default();
+            let silent = declared.get(at + 1).copied().flatten().is_none();
             (found.class == Class::ToolAppended && silent).then(|| {
                 Finding::new(
                     "CACHE-04",
