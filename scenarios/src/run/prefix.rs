@@ -129,7 +129,7 @@ mod tests {
         let mut trace = Trace::default();
         trace.wire.requests = requests;
         let events = events.iter().map(|name| json!({"lane": "session", "event": name})).collect();
-        trace.runtime = Some(RuntimeTrace { events, ..RuntimeTrace::default() });
+        trace.runtime = Some(RuntimeTrace { events });
         trace
     }
 

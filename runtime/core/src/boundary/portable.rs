@@ -60,6 +60,15 @@ struct Old {
     mode: u32,
 }
 
+/// What a file is to hold.
+struct Draft<'a, P> {
+    bytes: &'a [u8],
+    /// Its permissions, of those it would get by itself.
+    permissions: P,
+    /// Who has the last word on it.
+    gate: Option<&'a dyn ChangeGate>,
+}
+
 /// A path under one of the roots, not yet resolved.
 struct Place<'a> {
     root: &'a Root,
@@ -165,17 +174,15 @@ impl Workspace {
 
     /// Replaces or creates a file in one step. See [`super::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        self.write(path, bytes, mode, |permissions| permissions, None)
+        self.write(path, mode, &Draft { bytes, permissions: |given| given, gate: None })
     }
 
-    /// The same, with the permissions that `permissions` makes of those the file would get, if the gate admits it.
-    fn write(
+    /// The same, with the draft's permissions, and if its gate admits it.
+    fn write<P: Fn(u32) -> u32>(
         &self,
         path: &str,
-        bytes: &[u8],
         mode: WriteMode,
-        permissions: impl Fn(u32) -> u32,
-        gate: Option<&dyn ChangeGate>,
+        draft: &Draft<'_, P>,
     ) -> Result<Written, BoundaryError> {
         let place = self.place(path)?;
         self.require_writable(&place)?;
@@ -197,7 +204,7 @@ impl Workspace {
         }
         let name = format!(".slot-{:016x}.tmp", RandomState::new().build_hasher().finish());
         let temporary = folder.join(name);
-        let done = self.fill_and_rename(&place, &temporary, &target, bytes, old.as_ref(), permissions, gate);
+        let done = self.fill_and_rename(&place, &temporary, &target, old.as_ref(), draft);
         if done.is_err() {
             // Nothing is left to be done about a file that cannot be removed; the error that led here is reported.
             let _ = place.root.handle.remove_file(&temporary);
@@ -232,7 +239,8 @@ impl Workspace {
                     let back = |(path, old): (&str, Option<Old>)| {
                         let taken = match old {
                             Some(old) => {
-                                self.write(path, &old.bytes, WriteMode::Overwrite, |_| old.mode, None).map(drop)
+                                let draft = Draft { bytes: &old.bytes, permissions: |_| old.mode, gate: None };
+                                self.write(path, WriteMode::Overwrite, &draft).map(drop)
                             }
                             None => self.remove(path, None),
                         };
@@ -271,7 +279,7 @@ impl Workspace {
                 };
                 let like = like.filter(|_| before.is_none());
                 let permissions = |given| made_executable(like.unwrap_or(given), executable);
-                Ok((self.write(path, bytes, mode, permissions, gate)?, before))
+                Ok((self.write(path, mode, &Draft { bytes, permissions, gate })?, before))
             }
             Change::Remove { path } => {
                 let before = old(path)?;
@@ -309,15 +317,13 @@ impl Workspace {
         Ok(shown_path(&place.resolved()?))
     }
 
-    fn fill_and_rename(
+    fn fill_and_rename<P: Fn(u32) -> u32>(
         &self,
         place: &Place<'_>,
         temporary: &Path,
         target: &Path,
-        bytes: &[u8],
         old: Option<&cap_std::fs::Metadata>,
-        permissions: impl Fn(u32) -> u32,
-        gate: Option<&dyn ChangeGate>,
+        draft: &Draft<'_, P>,
     ) -> Result<(), BoundaryError> {
         let failed = |e| place.error("write", e);
         let folder = &place.root.handle;
@@ -326,17 +332,17 @@ impl Workspace {
         options.write(true).create_new(true);
         let mut file = folder.open_with(temporary, &options).map_err(failed)?;
         self.before(place.text, WriteStep::WriteContent)?;
-        file.write_all(bytes).map_err(failed)?;
+        file.write_all(draft.bytes).map_err(failed)?;
         self.before(place.text, WriteStep::KeepOwnerAndMode)?;
         let new = file.metadata().map_err(failed)?;
         if old.is_some_and(|old| (new.uid(), new.gid()) != (old.uid(), old.gid())) {
             return Err(BoundaryError::Owner { path: place.text.to_owned() });
         }
-        let mode = permissions(old.map_or(new.permissions().mode(), |old| old.permissions().mode()));
+        let mode = (draft.permissions)(old.map_or(new.permissions().mode(), |old| old.permissions().mode()));
         file.set_permissions(cap_std::fs::Permissions::from_mode(mode & KEPT_MODE)).map_err(failed)?;
         self.before(place.text, WriteStep::Sync)?;
         file.sync_all().map_err(failed)?;
-        self.judge(place, target, old.is_some(), Some(bytes), gate)?;
+        self.judge(place, target, old.is_some(), Some(draft.bytes), draft.gate)?;
         self.before(place.text, WriteStep::Rename)?;
         folder.rename(temporary, folder, target).map_err(failed)
     }
