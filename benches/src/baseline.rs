@@ -259,7 +259,7 @@ pub fn compare(base: &Baseline, head: &Baseline) -> String {
     out
 }
 
-/// Writes a value as JSON with a line end.
+/// Writes a value as JSON with a line end, into a folder that is made where it is missing.
 ///
 /// # Errors
 /// When the system refuses.
@@ -269,7 +269,8 @@ pub fn write(path: &Path, value: &impl Serialize) -> Result<(), BaselineError> {
         what: "JSON value",
         source,
     })?;
-    std::fs::write(path, text + "\n").map_err(|source| BaselineError::Io {
+    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    folder.and_then(|()| std::fs::write(path, text + "\n")).map_err(|source| BaselineError::Io {
         doing: "write",
         path: path.to_owned(),
         source,

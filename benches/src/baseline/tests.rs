@@ -138,3 +138,11 @@ fn the_processor_is_named_as_the_system_names_it() {
     assert_eq!(model("processor : 0\nmodel name\t: Some CPU @ 2 GHz\n").as_deref(), Some("Some CPU @ 2 GHz"));
     assert_eq!(model("processor : 0\n"), None);
 }
+
+#[test]
+fn a_missing_folder_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("baselines/first/1.json");
+    write(&path, &"text").unwrap();
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "\"text\"\n");
+}
