@@ -64,20 +64,7 @@ const EDITORS: &[&str] = &["write_file", "edit_file", "apply_patch", "fim_edit",
 const FAMILIES: &[Family] = &[
     Family {
         names: &["bash", "shell", "powershell"],
-        hidden: &[
-            "exec_shell",
-            "exec_shell_wait",
-            "exec_shell_interact",
-            "exec_shell_cancel",
-            "exec_wait",
-            "exec_interact",
-            "write_stdin",
-            "task_shell_start",
-            "task_shell_wait",
-            "task_shell_output",
-            "run_tests",
-            "monitor",
-        ],
+        hidden: crate::freshness::SHELL_PROBE_TOOLS,
         gated: &[
             ("exec_shell", At("command")),
             ("task_shell_start", At("command")),

@@ -36,8 +36,8 @@ use std::{
 /// The tools whose results show a file.
 pub const READS: &[&str] = &["read_file"];
 
-/// The tools after which files are looked at again, because a command may have changed them. A test of the tools holds
-/// this against the list of them.
+/// The tools after which files are looked at again, because a command may have changed them. A rule
+/// that denies the shell denies these. A test of the tools holds this against the list of them.
 pub const SHELL_PROBE_TOOLS: &[&str] = &[
     "exec_shell",
     "exec_shell_wait",
