@@ -8,6 +8,7 @@
 //! - [`approval`]: who is asked, and what follows when nobody can be.
 //! - [`dispatch`]: the stages of a call, in types that cannot be skipped.
 //! - [`boundary`]: the only way from a path that a model wrote to a file.
+//! - [`place`]: the working tree in which a session is.
 //! - [`freshness`]: what the model has seen of files, so that it changes nothing else.
 //! - [`transport`]: the way to the model, with the connection as a seam.
 //! - [`session`]: turns, until the model is done.
@@ -28,6 +29,7 @@ pub mod freshness;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod mode;
+pub mod place;
 pub mod registry;
 pub mod session;
 pub mod transport;

@@ -119,7 +119,7 @@ const RUNS: &[Capability] = &[ExecutesCode];
 const FETCHES: &[Capability] = &[ReadOnly, Network];
 const ASKS: &[Capability] = &[RequiresApproval];
 const LEAVES: &[Capability] = &[ReadOnly, RequiresApproval];
-const REVERTS: &[Capability] = &[WritesFiles, RequiresApproval];
+const CHANGES: &[Capability] = &[WritesFiles, RequiresApproval];
 
 const BASE: &[BaseTool] = &[
     tool("read_file", Files, READS, Always).simple().primitive(),
@@ -177,9 +177,9 @@ const BASE: &[BaseTool] = &[
     tool("load_skill", Session, READS, Always).coordinator(),
     tool("enter_plan_mode", Session, READS, Auto),
     tool("exit_plan_mode", Session, LEAVES, Auto).plan(),
-    tool("enter_worktree", Session, RUNS, Deferred).not_built(),
-    tool("exit_worktree", Session, RUNS, Deferred).not_built(),
-    tool("revert_turn", Session, REVERTS, Auto),
+    tool("enter_worktree", Session, CHANGES, Deferred).gate(Gate::Repository),
+    tool("exit_worktree", Session, CHANGES, Deferred).gate(Gate::Repository),
+    tool("revert_turn", Session, CHANGES, Auto),
     tool("diagnostics", Session, RUNS, Auto).primitive(),
     tool("validate_data", Session, READS, Auto),
 ];

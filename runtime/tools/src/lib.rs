@@ -50,8 +50,8 @@ mod testing;
 #[cfg(test)]
 mod texts;
 
-use file_gates::{Gated, Use};
-use slot_runtime::{boundary::FileBoundary, contract::ToolSpec};
+use file_gates::{FileGates, Gated, Use};
+use slot_runtime::{boundary::FileBoundary, contract::ToolSpec, place::Placed};
 use std::{ffi::OsString, sync::Arc};
 
 /// What the headless agent tells the model before the task. Byte-stable: it names no folder, date or machine.
@@ -87,15 +87,25 @@ pub fn builtins_for(
     chosen: Vec<(String, String)>,
     host: &session::SessionHost,
 ) -> Vec<Arc<dyn ToolSpec>> {
-    let mut tools = git::tools(git::Git::new(Arc::clone(&boundary), &inherited));
+    let place = host.place.clone().unwrap_or_default();
+    let git = Arc::new(git::Git::new(Arc::clone(&boundary), &inherited).at(place.clone()));
+    let mut tools = git::tools(&git);
+    if host.place.is_some() {
+        let trees = Arc::new(session::WorkingTrees::new(git, Arc::clone(&boundary), place.clone()));
+        tools.push(Arc::new(session::EnterWorktree::new(Arc::clone(&trees))));
+        tools.push(Arc::new(session::ExitWorktree::new(trees)));
+    }
+    // From here on, the files are those of the place where the session is.
+    let boundary: Arc<dyn FileBoundary> = Arc::new(Placed::new(boundary, place.clone()));
+    let gates = FileGates { place: place.clone(), ..host.gates.clone() };
     tools.extend(session::tools(&boundary, host));
     let mut written = Arc::clone(&boundary);
     if let Some(turns) = &host.turns {
-        let journal = Arc::new(session::Journal::new(Arc::clone(&boundary), turns.clone()));
+        let journal = Arc::new(session::Journal::new(Arc::clone(&boundary), turns.clone(), place));
         tools.push(Arc::new(session::RevertTurn::new(Arc::clone(&journal))));
         written = journal;
     }
-    let gated = |files: &Arc<dyn FileBoundary>, uses, make| Gated::tool(Arc::clone(files), &host.gates, uses, make);
+    let gated = |files: &Arc<dyn FileBoundary>, uses, make| Gated::tool(Arc::clone(files), &gates, uses, make);
     let files: Vec<Arc<dyn ToolSpec>> = vec![
         gated(&written, Use::Writes, |files| Arc::new(apply_patch::ApplyPatch::new(files))),
         gated(&written, Use::Writes, |files| Arc::new(edit_file::EditFile::new(files))),
@@ -131,6 +141,7 @@ mod tests {
             memory: Some(folder.path().join("memory")),
             mode: Some(slot_runtime::mode::PlanMode::default()),
             turns: Some(slot_runtime::mode::UserTurns::default()),
+            place: Some(slot_runtime::place::Place::default()),
             ..session::SessionHost::default()
         };
         (folder, Registry::new(builtins_for(Arc::new(workspace), Vec::new(), Vec::new(), &host)))
@@ -172,7 +183,9 @@ mod tests {
             check(name, ApprovalRequirement::Auto, false, false);
         }
         check("exit_plan_mode", ApprovalRequirement::Required, false, false);
-        check("revert_turn", ApprovalRequirement::Required, false, false);
+        for name in ["enter_worktree", "exit_worktree", "revert_turn"] {
+            check(name, ApprovalRequirement::Required, false, false);
+        }
     }
 
     #[test]
@@ -180,7 +193,15 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let workspace = Workspace::open(folder.path()).expect("it exists");
         let registry = Registry::new(builtins(Arc::new(workspace)));
-        for name in ["remember", "recall", "enter_plan_mode", "exit_plan_mode", "revert_turn"] {
+        for name in [
+            "remember",
+            "recall",
+            "enter_plan_mode",
+            "exit_plan_mode",
+            "enter_worktree",
+            "exit_worktree",
+            "revert_turn",
+        ] {
             assert!(!registry.snapshot().tools.contains_key(name), "{name}");
         }
     }
@@ -198,8 +219,10 @@ mod tests {
                 "diagnostics",
                 "edit_file",
                 "enter_plan_mode",
+                "enter_worktree",
                 "exec_shell",
                 "exit_plan_mode",
+                "exit_worktree",
                 "file_search",
                 "fim_edit",
                 "git_blame",

@@ -19,6 +19,7 @@ use slot_runtime::dispatch::Policies;
 use slot_runtime::event::{Event, EventLog, EventSink};
 use slot_runtime::freshness::{Freshness, Probe};
 use slot_runtime::mode::{PlanMode, UserTurns};
+use slot_runtime::place::Place;
 use slot_runtime::session::Unobserved;
 use slot_runtime::transport::{Connector, Endpoint, HttpLimits, Io, ModelClient, TcpConnector};
 use slot_runtime::{Outcome, Session, SessionConfig};
@@ -84,10 +85,12 @@ impl InProcess {
         let client = ModelClient::new(connector, endpoint, None, limits(job.patience));
         let cancel = CancellationToken::new();
         let (mode, turns, known) = (PlanMode::default(), UserTurns::default(), Freshness::default());
+        let place = Place::default();
         let host = SessionHost {
             memory: Some(job.world.home().join(MEMORY)),
             mode: Some(mode.clone()),
             turns: Some(turns.clone()),
+            place: Some(place.clone()),
             gates: self.plant.gates(FileGates { freshness: Some(known.clone()), ..FileGates::default() }),
             ..SessionHost::default()
         };
@@ -117,10 +120,11 @@ impl InProcess {
                 mode: Arc::new(mode.clone()),
                 hooks: hook::hooks(job.hooks, job.patience),
                 observer: Some(self.plant.observer(
-                    Probe::new(known.clone(), tools.files),
+                    Probe::new(known.clone(), tools.files, place.clone()),
                     known,
                     job.world.workspace(),
                 )),
+                place,
                 ..Policies::default()
             }),
             log.clone(),

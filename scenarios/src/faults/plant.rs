@@ -15,6 +15,7 @@ mod paths;
 mod pool;
 mod prefix;
 mod session;
+mod tree;
 mod wrapped;
 
 use arguments::Reader;
@@ -24,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slot_runtime::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion, Assessment, Unattended};
 use slot_runtime::boundary::{
-    BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Tree, Written,
+    BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, Narrowed, OpenDir, OpenFile, Tree, Written,
 };
 use slot_runtime::contract::{
     ApprovalRequirement, BoxFuture, Exposure, MetadataSnapshot, Origin, RunContext, ToolDispatcher, ToolError,
@@ -34,6 +35,7 @@ use slot_runtime::deny::LiveRules;
 use slot_runtime::dispatch::observe::Observer;
 use slot_runtime::dispatch::{Approved, Parsed, Policies, ResultShaper, TruncationGate, Validated};
 use slot_runtime::freshness::{Freshness, Probe};
+use slot_runtime::place::Place;
 use slot_runtime::registry::{Catalog, SchemaForm};
 use slot_runtime::session::Activation;
 use slot_runtime::transport::Connector;
@@ -414,6 +416,16 @@ pub enum Seam {
     ParseState,
     /// What parses is formatted.
     ParseTidies,
+    /// Who enters a working tree stays where they are.
+    TreeUnmoved,
+    /// A working tree is the beginning of every path and no more.
+    TreePrefix,
+    /// A working tree is made by hand, with whatever the repository configures.
+    TreeByHand,
+    /// A working tree is removed with what is nowhere else.
+    TreeDiscards,
+    /// What is approved in one place is approved in every other.
+    TreeGrants,
 }
 
 impl Plant for Seam {
@@ -427,6 +439,7 @@ impl Plant for Seam {
             Seam::GitPlain | Seam::GitRefuse => git::plant(*self, &tools),
             _ if find::decorates(*self) => find::plant(*self, tools),
             _ if session::decorates(*self) => session::plant(*self, &tools),
+            _ if tree::decorates(*self) => tree::plant(*self, &tools),
             Seam::CatalogNumbered => prefix::numbered(tools),
             _ => pool::tools(*self, tools),
         }
@@ -438,6 +451,7 @@ impl Plant for Seam {
             Seam::ApprovalInvert => policies.approval = Arc::new(Inverted(policies.approval)),
             Seam::TruncationSkip => policies.truncation = Arc::new(AdmitAll),
             Seam::ModeSkip | Seam::ModeAll => policies.mode = session::mode(*self, policies.mode),
+            Seam::TreeGrants => policies.place = Place::default(),
             Seam::ResultsUnshared => policies.results = Arc::new(Unshared(policies.results)),
             _ if hook::decorates(*self) => policies.hooks = hook::plant(*self, &policies.hooks),
             _ if early::decorates(*self) => policies.early = early::plant(*self, policies.early),
@@ -508,6 +522,7 @@ impl Plant for Seam {
             | Seam::ParseState
             | Seam::ParseTidies => Arc::new(Files { seam: *self, inner, root: root.to_owned() }),
             _ if paths::decorates(*self) => Arc::new(paths::Paths::new(*self, inner, root)),
+            Seam::TreeUnmoved | Seam::TreePrefix => Arc::new(tree::Trees::new(*self, inner, root)),
             _ => inner,
         }
     }
@@ -748,5 +763,17 @@ impl FileBoundary for Files {
 
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
         self.spoil(self.inner.create_dirs(path))
+    }
+
+    fn narrowed(&self, path: &str) -> Result<Narrowed, BoundaryError> {
+        self.inner.narrowed(path)
+    }
+
+    fn administering(&self) -> Arc<dyn FileBoundary> {
+        self.inner.administering()
+    }
+
+    fn remove_tree(&self, path: &str) -> Result<(), BoundaryError> {
+        self.inner.remove_tree(path)
     }
 }

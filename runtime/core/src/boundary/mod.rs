@@ -107,6 +107,18 @@ pub trait FileBoundary: Send + Sync {
 
     /// Creates a folder and every missing one above it; fine if it exists already. Returns its resolved path.
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError>;
+
+    /// The same boundary with a folder of the workspace in place of the workspace: paths are relative to it, and nothing
+    /// around it can be reached any more, by whatever path or link. The trusted roots stay, and so does what is protected.
+    fn narrowed(&self, path: &str) -> Result<Narrowed, BoundaryError>;
+
+    /// The same boundary, which may also write at and below `.git`. It is for tools whose business the repository is, and
+    /// which make up the paths themselves: no text of a model belongs into a path of it.
+    fn administering(&self) -> Arc<dyn FileBoundary>;
+
+    /// Removes a folder and all that is in it; links in it are removed, and never followed. It is no single step: after
+    /// an error, part of it may be gone.
+    fn remove_tree(&self, path: &str) -> Result<(), BoundaryError>;
 }
 
 /// A regular file, open for reading.
@@ -145,6 +157,15 @@ impl OpenDir {
         }
         self.absolute.clone()
     }
+}
+
+/// A boundary whose workspace is a folder of another one's.
+#[derive(Clone)]
+pub struct Narrowed {
+    /// The boundary.
+    pub files: Arc<dyn FileBoundary>,
+    /// Where the folder was found, from the workspace of the other one.
+    pub path: PathBuf,
 }
 
 /// What kind of thing a name stands for.
@@ -335,6 +356,19 @@ macro_rules! file_boundary {
 
             fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
                 <$workspace>::create_dirs(self, path)
+            }
+
+            fn narrowed(&self, path: &str) -> Result<Narrowed, BoundaryError> {
+                let (files, path) = <$workspace>::narrowed(self, path)?;
+                Ok(Narrowed { files: Arc::new(files), path })
+            }
+
+            fn administering(&self) -> Arc<dyn FileBoundary> {
+                Arc::new(<$workspace>::administering(self))
+            }
+
+            fn remove_tree(&self, path: &str) -> Result<(), BoundaryError> {
+                <$workspace>::remove_tree(self, path)
             }
         }
     };

@@ -107,6 +107,42 @@ impl Workspace {
         Workspace { gate: Some(gate), ..self.clone() }
     }
 
+    /// The workspace that a folder of this one is. See [`super::FileBoundary::narrowed`].
+    pub fn narrowed(&self, path: &str) -> Result<(Workspace, PathBuf), BoundaryError> {
+        let place = self.place(path)?;
+        if !place.is_workspace {
+            return Err(BoundaryError::Escape { path: path.to_owned(), via: None });
+        }
+        self.require_writable(&place)?;
+        let handle = place.root.handle.open_dir(&place.relative).map_err(|e| place.error("open", e))?;
+        let names = place.resolved()?;
+        let inner: Vec<OsString> = names_of(&names);
+        let spellings = place.root.spellings.iter().map(|outer| [outer.as_slice(), &inner].concat()).collect();
+        let mut roots = vec![Root { handle, path: place.root.path.join(&names), spellings }];
+        for trusted in &self.roots[1..] {
+            roots.push(trusted.duplicate()?);
+        }
+        Ok((Workspace { roots: Arc::new(roots), ..self.clone() }, shown_path(&names)))
+    }
+
+    /// The same handle, which may write to `.git`. See [`super::FileBoundary::administering`].
+    #[must_use]
+    pub fn administering(&self) -> Workspace {
+        Workspace { protected: self.protected.administering(), ..self.clone() }
+    }
+
+    /// Removes a folder with what is in it. See [`super::FileBoundary::remove_tree`].
+    pub fn remove_tree(&self, path: &str) -> Result<(), BoundaryError> {
+        let place = self.place(path)?;
+        self.require_writable(&place)?;
+        let target = place.canonical()?;
+        if names_of(&target).is_empty() {
+            let reason = "is a root of the files itself, which is never removed.".to_owned();
+            return Err(BoundaryError::Invalid { path: path.to_owned(), reason });
+        }
+        place.root.handle.remove_dir_all(&target).map_err(|e| place.error("remove", e))
+    }
+
     /// The absolute path of the workspace folder, links resolved.
     pub fn root(&self) -> &Path {
         &self.roots[0].path

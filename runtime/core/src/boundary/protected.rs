@@ -19,19 +19,31 @@ use std::{
 
 /// Names that protect everything at and below them.
 const NAMES: [&str; 2] = [".git", ".slot"];
+/// The one of them that tools of version control may write to.
+const ADMINISTERED: &str = ".git";
 /// The short names that some Windows file systems give to them.
 const SHORT_NAMES: [&str; 2] = ["git~1", "slot~1"];
 
-/// What is protected by where it lies.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Places(Arc<Vec<Vec<String>>>);
+/// What is protected: by its name, and by where it lies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    /// The places of the host.
+    named: Arc<Vec<Vec<String>>>,
+    /// Whether the repository's own folder may be written to, under its own name and no other spelling of it.
+    administers: bool,
+}
 
 impl Places {
     /// These and one more: a file or a folder, which need not exist.
     pub(super) fn with(&self, path: &Path) -> io::Result<Places> {
-        let mut places = self.0.to_vec();
+        let mut places = self.named.to_vec();
         places.push(names_of(&resolved(path)?).iter().map(|name| folded(name)).collect());
-        Ok(Places(Arc::new(places)))
+        Ok(Places { named: Arc::new(places), ..self.clone() })
+    }
+
+    /// The same without the protection of `.git`.
+    pub(super) fn administering(&self) -> Places {
+        Places { administers: true, ..self.clone() }
     }
 
     /// Whether nothing may be written at the resolved path made of `names` under the root at `root`. What the name of a
@@ -43,11 +55,12 @@ impl Places {
         names: impl Iterator<Item = &'a OsString> + Clone,
     ) -> bool {
         let root = names_of(root);
-        if is_protected(names.clone()) || (!is_workspace && is_protected(&root)) {
+        let judged = names.clone().filter(|name| !self.administers || name.as_os_str() != ADMINISTERED);
+        if is_protected(judged) || (!is_workspace && is_protected(&root)) {
             return true;
         }
         let path: Vec<String> = root.iter().map(|name| folded(name)).chain(names.map(|name| folded(name))).collect();
-        self.0.iter().any(|place| path.starts_with(place))
+        self.named.iter().any(|place| path.starts_with(place))
     }
 }
 
@@ -151,6 +164,19 @@ mod tests {
         check_place("/absent/state", "/absent", true, "state-of-things", false);
         check_place("/absent/state", "/absent", true, "other/state", false);
         assert!(Places::default().with(Path::new("/absent/../x")).is_err());
+    }
+
+    #[test]
+    fn who_administers_the_repository_writes_there_and_nowhere_else() {
+        let places = Places::default().with(Path::new("/absent/.git/kept")).expect("a path").administering();
+        let forbids = |path: &str| {
+            let names: Vec<OsString> = path.split('/').map(OsString::from).collect();
+            places.forbid(Path::new("/absent"), true, names.iter())
+        };
+        assert!(!forbids(".git/HEAD") && !forbids("a/.git"));
+        for path in [".GIT/HEAD", "git~1", ".slot/a", "a/.git/.slot", ".git/kept/x"] {
+            assert!(forbids(path), "{path}");
+        }
     }
 
     #[test]

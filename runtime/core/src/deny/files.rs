@@ -7,7 +7,8 @@
 use super::rule::Filter;
 use super::{DenyRules, LiveRules};
 use crate::boundary::{
-    BoundaryError, Change, ChangeGate, EntryKind, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Tree, Written,
+    BoundaryError, Change, ChangeGate, EntryKind, FileBoundary, Listing, Metadata, Narrowed, OpenDir, OpenFile, Tree,
+    Written,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,12 +17,19 @@ use std::sync::Arc;
 pub struct Guarded {
     inner: Arc<dyn FileBoundary>,
     rules: Arc<LiveRules>,
+    /// Where its workspace lies in the one that the rules are about.
+    base: PathBuf,
 }
 
 impl Guarded {
     /// The boundary under these rules.
     pub fn new(inner: Arc<dyn FileBoundary>, rules: Arc<LiveRules>) -> Self {
-        Guarded { inner, rules }
+        Guarded { inner, rules, base: PathBuf::new() }
+    }
+
+    /// The same rules over another boundary, whose workspace lies at `base` in that of this one.
+    fn over(&self, inner: Arc<dyn FileBoundary>, base: &Path) -> Arc<dyn FileBoundary> {
+        Arc::new(Guarded { inner, rules: Arc::clone(&self.rules), base: self.base.join(base) })
     }
 
     /// Refuses what was found at `found`, which `path` led to.
@@ -61,7 +69,7 @@ impl Guarded {
         denies: fn(&DenyRules, &str) -> Option<String>,
     ) -> Result<(), BoundaryError> {
         let rules = self.rules.current();
-        match denies(&rules, &found.to_string_lossy()) {
+        match denies(&rules, &self.base.join(found).to_string_lossy()) {
             Some(rule) => Err(BoundaryError::DeniedByRule { path: path.to_owned(), rule }),
             None => Ok(()),
         }
@@ -119,9 +127,10 @@ impl FileBoundary for Guarded {
         let tree = self.inner.tree(path)?;
         self.allowed(path, tree.path(), DenyRules::denies_listing)?;
         self.readable(path, tree.path())?;
-        let rules = Arc::clone(&self.rules);
+        let (rules, base) = (Arc::clone(&self.rules), self.base.clone());
         Ok(tree.leaving_out(Arc::new(move |path, kind| {
-            let (rules, path) = (rules.current(), path.to_string_lossy());
+            let (rules, path) = (rules.current(), base.join(path));
+            let path = path.to_string_lossy();
             rules.denies_reading(&path).is_some()
                 || kind == EntryKind::Directory && rules.denies_listing(&path).is_some()
         })))
@@ -143,5 +152,20 @@ impl FileBoundary for Guarded {
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
         self.writable(path)?;
         self.inner.create_dirs(path)
+    }
+
+    fn narrowed(&self, path: &str) -> Result<Narrowed, BoundaryError> {
+        let Narrowed { files, path: found } = self.inner.narrowed(path)?;
+        self.readable(path, &found)?;
+        Ok(Narrowed { files: self.over(files, &found), path: found })
+    }
+
+    fn administering(&self) -> Arc<dyn FileBoundary> {
+        self.over(self.inner.administering(), Path::new(""))
+    }
+
+    fn remove_tree(&self, path: &str) -> Result<(), BoundaryError> {
+        self.writable(path)?;
+        self.inner.remove_tree(path)
     }
 }

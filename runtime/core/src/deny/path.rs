@@ -1,9 +1,11 @@
 //! Paths: what a rule says of them, in the way of ignore files, and the one spelling in which a path is compared.
 //!
-//! A pattern that matches a folder matches everything in it. Letters are compared without regard to case, since some file
+//! A pattern that matches a folder matches everything in it, and what it says of a file it says of the copies in the working
+//! trees of sessions ([`WORKING_TREES`]). Letters are compared without regard to case, since some file
 //! systems do. Links are not followed here: [`super::Guarded`] compares again what they lead to.
 
 use super::glob;
+use crate::place::WORKING_TREES;
 use std::path::{Component, Path, PathBuf};
 
 /// The folders that patterns and paths are relative to.
@@ -96,6 +98,10 @@ impl PathPattern {
             // Too long to compare, or above every root: only the boundary's answer remains, and it refuses both.
             return path.len() > LONGEST;
         };
+        self.covers_spot(&at) || at.original(roots).is_some_and(|at| self.covers_spot(&at))
+    }
+
+    fn covers_spot(&self, at: &Spot) -> bool {
         let inside = || at.inside.as_ref().is_some_and(|parts| self.matches(parts));
         let absolute = || at.absolute.as_ref().is_some_and(|parts| self.matches(parts));
         match self.place {
@@ -186,6 +192,20 @@ impl Spot {
             (None, Some(root)) => Spot::of(root.join(path).to_str()?, roots),
             (None, None) => None,
         }
+    }
+}
+
+impl Spot {
+    /// The place in the workspace of which this one is a copy, where it lies in a working tree of a session: what a rule
+    /// says of a file it says of every copy.
+    fn original(&self, roots: &Roots) -> Option<Spot> {
+        let inside = match self.inside.as_deref()? {
+            [first, _, rest @ ..] if first == WORKING_TREES => rest.to_vec(),
+            _ => return None,
+        };
+        let root = roots.workspace.as_deref().and_then(parts);
+        let absolute = root.map(|root| [root, inside.clone()].concat());
+        Some(Spot { inside: Some(inside), absolute })
     }
 }
 

@@ -59,8 +59,9 @@ pub(super) fn forbidden(policies: &Policies, question: &ApprovalQuestion) -> Opt
     Some(ApprovalDecision { approved: false, ..decision })
 }
 
-/// What is asked about a call.
+/// What is asked about a call, as it would run in the place where the session is.
 pub(super) fn question(
+    policies: &Policies,
     dispatcher: &dyn ToolDispatcher,
     call: &Validated,
     level: ApprovalRequirement,
@@ -75,7 +76,10 @@ pub(super) fn question(
         why.push_str("; ");
         why.push_str(said);
     }
-    let (subject, rule, prompt) = match dispatcher.assess(call) {
+    if let Some(away) = policies.place.away() {
+        why.push_str(&format!("; it works in the working tree {} ({})", away.name, away.base.display()));
+    }
+    let (mut subject, rule, prompt) = match dispatcher.assess(call) {
         Some(assessment) => (assessment.subject, assessment.rule, assessment.prompt),
         None => {
             let subject = Subject::of_input(&call.tool().name, call.input());
@@ -84,6 +88,7 @@ pub(super) fn question(
             (subject, rule, Prompt { covers, ..Prompt::default() })
         }
     };
+    subject.cwd = policies.place.folder_of_call(&subject.cwd);
     ApprovalQuestion {
         call_id: call.raw().id().to_owned(),
         tool: call.tool().name.clone(),

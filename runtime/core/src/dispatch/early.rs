@@ -317,7 +317,7 @@ impl Starting<'_> {
             return None;
         }
         denied_by_rule(self.policies, &call).ok()?;
-        if forbidden(self.policies, &question(self.dispatcher.as_ref(), &call, level)).is_some() {
+        if forbidden(self.policies, &question(self.policies, self.dispatcher.as_ref(), &call, level)).is_some() {
             return None;
         }
         let call = Arc::new(call.approved(level, approved(Decider::Level)).ok()?);

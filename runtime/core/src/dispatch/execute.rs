@@ -356,7 +356,7 @@ impl Executor {
             return Err(Outcome::cancelled());
         }
         let level = self.judge_again(&call, level)?;
-        let question = question(self.dispatcher.as_ref(), &call, level);
+        let question = question(&self.policies, self.dispatcher.as_ref(), &call, level);
         let decision = if let Some(forbidden) = forbidden(&self.policies, &question) {
             self.note(call.raw(), EventKind::ApprovalDecided { decision: "denied", by: forbidden.by.as_str() });
             forbidden

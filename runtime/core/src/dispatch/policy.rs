@@ -14,6 +14,7 @@ use crate::approval::{ApprovalPolicy, NoChannel};
 use crate::contract::{MetadataSnapshot, ToolMetadata, ToolOutput};
 use crate::deny::{DenyPolicy, DenyRules};
 use crate::mode::{ModeGate, PlanMode};
+use crate::place::Place;
 use serde_json::Value;
 use slot_wire::StopReason;
 use slot_wire::names::{NameMatch, legal_form};
@@ -48,6 +49,8 @@ pub struct Policies {
     pub screen: Option<Arc<dyn Screen>>,
     /// Judges calls by the mode of the session.
     pub mode: Arc<dyn ModeGate>,
+    /// Where the session works: what is approved holds there alone.
+    pub place: Place,
     /// Learns from what calls come to; nobody does by default.
     pub observer: Option<Arc<dyn Observer>>,
 }
@@ -68,6 +71,7 @@ impl Default for Policies {
             store: None,
             screen: None,
             mode: Arc::new(PlanMode::default()),
+            place: Place::default(),
             observer: None,
         }
     }

@@ -11,6 +11,9 @@
 //! - Only a read whose result goes to the model counts: [`Probe`] notes it when the call is settled, so that a read that
 //!   was made early and not used leaves nothing, nor does a path in the input of a command.
 //!
+//! Paths are those of the whole workspace wherever the session is, so that a file of a working tree is not taken for the one
+//! of which it is a copy.
+//!
 //! Not owned here: which tools read and which write ([`READS`] and [`SHELL_PROBE_TOOLS`] say it by name), and how a
 //! write is made.
 
@@ -24,6 +27,7 @@ pub use print::{MOST_HASHED, Print};
 pub use probe::Probe;
 
 use crate::boundary::{BoundaryError, FileBoundary};
+use crate::place::Place;
 use print::{Believed, Hashing, Look};
 use std::{
     collections::BTreeMap,
@@ -70,7 +74,7 @@ struct Inner {
 
 #[derive(Default)]
 struct Table {
-    /// By resolved path.
+    /// By resolved path, as the workspace names it.
     files: BTreeMap<PathBuf, Known>,
     /// How many were noted.
     noted: u64,
@@ -172,11 +176,12 @@ impl Freshness {
         if self.0.hashing.holds(&print, file)? { Ok(()) } else { Err(Stale::Changed) }
     }
 
-    /// The files that no longer hold what the model has seen, by path, without those that were told as they are now.
-    /// They count as told.
-    pub fn drifted(&self, files: &dyn FileBoundary) -> Vec<PathBuf> {
+    /// The files of this place that no longer hold what the model has seen, as they are named there, without those that
+    /// were told as they are now. They count as told. `files` is the whole workspace.
+    pub fn drifted(&self, files: &dyn FileBoundary, place: &Place) -> Vec<PathBuf> {
         let paths: Vec<PathBuf> = self.table().files.keys().cloned().collect();
-        paths.into_iter().filter(|path| self.has_drifted_anew(path, files)).collect()
+        let here = paths.iter().filter_map(|path| Some((path, place.named_here(path)?)));
+        here.filter(|(path, _)| self.has_drifted_anew(path, files)).map(|(_, here)| here.to_owned()).collect()
     }
 
     fn has_drifted_anew(&self, path: &Path, files: &dyn FileBoundary) -> bool {

@@ -4,6 +4,7 @@ use super::{Freshness, MOST_TOLD, Print, READS, SHELL_PROBE_TOOLS};
 use crate::boundary::FileBoundary;
 use crate::contract::{BoxFuture, ToolOutput};
 use crate::dispatch::observe::{Observed, Observer};
+use crate::place::Place;
 use serde_json::Value;
 use std::{
     path::{Path, PathBuf},
@@ -21,15 +22,16 @@ const RUNNING: &str = "Running";
 pub struct Probe {
     known: Freshness,
     files: Arc<dyn FileBoundary>,
+    place: Place,
 }
 
 impl Probe {
-    /// A probe that looks at files through this boundary.
-    pub fn new(known: Freshness, files: Arc<dyn FileBoundary>) -> Self {
-        Probe { known, files }
+    /// A probe that looks at files through this boundary, which is that of the workspace, for a session that is at `place`.
+    pub fn new(known: Freshness, files: Arc<dyn FileBoundary>, place: Place) -> Self {
+        Probe { known, files, place }
     }
 
-    /// Says in the facts of an output that it shows the file at this resolved path.
+    /// Says in the facts of an output that it shows the file at this resolved path, as the workspace names it.
     pub fn mark(output: &mut ToolOutput, path: &Path, print: &Print) {
         let seen = serde_json::to_value((path, print));
         // A name that is no text cannot be written down; its file counts as not read.
@@ -56,7 +58,7 @@ impl Observer for Probe {
                 return None;
             }
             let probe = self.clone();
-            let drifted = tokio::task::spawn_blocking(move || probe.known.drifted(probe.files.as_ref()));
+            let drifted = tokio::task::spawn_blocking(move || probe.known.drifted(probe.files.as_ref(), &probe.place));
             told(&drifted.await.unwrap_or_default())
         })
     }

@@ -44,7 +44,10 @@ impl World {
 
     #[track_caller]
     fn drifted(&self, expect: &[&str]) {
-        assert_eq!(self.known.drifted(&self.files), expect.iter().map(PathBuf::from).collect::<Vec<_>>());
+        assert_eq!(
+            self.known.drifted(&self.files, &Place::default()),
+            expect.iter().map(PathBuf::from).collect::<Vec<_>>()
+        );
     }
 }
 

@@ -20,13 +20,15 @@ use serde_json::{Value, json};
 use slot_runtime::{
     approval::Assessment,
     boundary::{
-        BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Pending, Tree, Written,
+        BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, Narrowed, OpenDir, OpenFile, Pending, Tree,
+        Written,
     },
     contract::{
         ApprovalRequirement, BoxFuture, CapabilitySet, Exposure, InterruptBehaviour, Origin, Presentation, Role,
         RunContext, Tool, ToolError, ToolOutput, ToolSpec, ValidationFault,
     },
     freshness::{Freshness, Print, Probe, Stale},
+    place::Place,
 };
 use std::{
     fs::File,
@@ -43,11 +45,13 @@ pub struct FileGates {
     pub freshness: Option<Freshness>,
     /// Whether what parsed must go on parsing.
     pub parse: bool,
+    /// Where the session is.
+    pub place: Place,
 }
 
 impl Default for FileGates {
     fn default() -> Self {
-        FileGates { freshness: None, parse: true }
+        FileGates { freshness: None, parse: true, place: Place::default() }
     }
 }
 
@@ -208,8 +212,9 @@ impl Watched {
     /// Notes what a reader opened. What cannot be noted counts as not read, and is read all the same.
     fn note(&self, known: &Freshness, open: &OpenFile) {
         let noted = open.file.try_clone().and_then(|file| {
-            let print = known.print(&open.path, &file)?;
-            Ok(Opened { path: open.path.clone(), file, print })
+            let path = self.gates.place.qualified(&open.path);
+            let print = known.print(&path, &file)?;
+            Ok(Opened { path, file, print })
         });
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = noted.ok();
     }
@@ -224,7 +229,9 @@ impl Watched {
 
     fn fresh(&self, path: &str, resolved: &Path, file: &File) -> Result<(), BoundaryError> {
         let Some(known) = &self.gates.freshness else { return Ok(()) };
-        known.judge(resolved, file).map_err(|stale| BoundaryError::Refused { reason: stale_words(path, &stale) })
+        known
+            .judge(&self.gates.place.qualified(resolved), file)
+            .map_err(|stale| BoundaryError::Refused { reason: stale_words(path, &stale) })
     }
 }
 
@@ -275,9 +282,10 @@ impl FileBoundary for Watched {
         let written = self.files.change_gated(changes, Some(&Both(self, outer)))?;
         if let Some(known) = &self.gates.freshness {
             for (change, written) in changes.iter().zip(&written) {
+                let path = self.gates.place.qualified(&written.path);
                 match change {
-                    Change::Write { bytes, .. } => known.wrote(&written.path, bytes),
-                    Change::Remove { .. } => known.removed(&written.path),
+                    Change::Write { bytes, .. } => known.wrote(&path, bytes),
+                    Change::Remove { .. } => known.removed(&path),
                 }
             }
         }
@@ -286,6 +294,18 @@ impl FileBoundary for Watched {
 
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
         self.files.create_dirs(path)
+    }
+
+    fn narrowed(&self, path: &str) -> Result<Narrowed, BoundaryError> {
+        self.files.narrowed(path)
+    }
+
+    fn administering(&self) -> Arc<dyn FileBoundary> {
+        self.files.administering()
+    }
+
+    fn remove_tree(&self, path: &str) -> Result<(), BoundaryError> {
+        self.files.remove_tree(path)
     }
 }
 

@@ -26,7 +26,7 @@ impl Session {
         change(&mut gates);
         let host = SessionHost { gates, ..SessionHost::default() };
         let tools = builtins_for(world.boundary(), std::env::vars_os().collect(), Vec::new(), &host);
-        let probe = Probe::new(known, world.boundary());
+        let probe = Probe::new(known, world.boundary(), Place::default());
         Session { world, tools, probe }
     }
 

@@ -12,6 +12,7 @@
 //! Not owned here: a process that changes the folder of the repository while `git` reads it.
 
 mod blame;
+mod checkout;
 mod diff;
 mod log;
 mod process;
@@ -28,6 +29,8 @@ mod tests;
 pub use blame::GitBlame;
 pub use diff::GitDiff;
 pub use log::GitLog;
+pub(crate) use repository::{Repository, inside, no_commits};
+pub(crate) use revision::revision;
 pub use show::GitShow;
 pub use status::GitStatus;
 
@@ -35,11 +38,11 @@ use crate::{
     input::{fault, optional_text},
     work::blocking,
 };
-use repository::Repository;
 use serde_json::Value;
 use slot_runtime::{
     boundary::FileBoundary,
     contract::{RunContext, ToolError, ToolOutput, ToolSpec, ValidationFault},
+    place::Place,
 };
 use std::{
     env,
@@ -57,7 +60,9 @@ const MAX_PATH_BYTES: usize = 4096;
 
 /// What the tools share: the files of the workspace, and the program.
 pub struct Git {
+    /// The whole workspace, wherever the session is: the repository of a working tree lies outside of it.
     boundary: Arc<dyn FileBoundary>,
+    place: Place,
     /// `None` where there is no `git`.
     program: Option<PathBuf>,
     /// The folders of `PATH` in which it may look for parts of itself.
@@ -75,19 +80,24 @@ impl Git {
         let program = folders.iter().map(|folder| folder.join("git")).find(|program| {
             program.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
         });
-        Git { boundary, program, folders: env::join_paths(&folders).unwrap_or_default() }
+        Git { boundary, place: Place::default(), program, folders: env::join_paths(&folders).unwrap_or_default() }
+    }
+
+    /// The same, with paths that are relative to where the session is.
+    #[must_use]
+    pub fn at(self, place: Place) -> Self {
+        Git { place, ..self }
     }
 }
 
 /// The tools, over one [`Git`].
-pub fn tools(git: Git) -> Vec<Arc<dyn ToolSpec>> {
-    let git = Arc::new(git);
+pub fn tools(git: &Arc<Git>) -> Vec<Arc<dyn ToolSpec>> {
     vec![
-        Arc::new(GitBlame::new(Arc::clone(&git))),
-        Arc::new(GitDiff::new(Arc::clone(&git))),
-        Arc::new(GitLog::new(Arc::clone(&git))),
-        Arc::new(GitShow::new(Arc::clone(&git))),
-        Arc::new(GitStatus::new(git)),
+        Arc::new(GitBlame::new(Arc::clone(git))),
+        Arc::new(GitDiff::new(Arc::clone(git))),
+        Arc::new(GitLog::new(Arc::clone(git))),
+        Arc::new(GitShow::new(Arc::clone(git))),
+        Arc::new(GitStatus::new(Arc::clone(git))),
     ]
 }
 

@@ -23,8 +23,8 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How long one run may take.
-const TIME: Duration = Duration::from_secs(30);
+/// How long a run may take that only looks.
+pub const LOOKS: Duration = Duration::from_secs(30);
 /// How often it is looked whether the call is still wanted.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long what was killed may take to be gone.
@@ -69,6 +69,8 @@ pub struct Place<'a> {
     pub view: &'a Path,
     /// The folder it is started in, which is the root of the files.
     pub files: &'a Path,
+    /// How long it may take.
+    pub time: Duration,
 }
 
 /// What a run came to.
@@ -99,13 +101,13 @@ pub fn run<S: AsRef<OsStr>>(
     let mut running = Running::start(&mut command).map_err(|error| {
         ToolError::Failed(format!("git could not be started: {error}; try again, and tell the user if it goes on"))
     })?;
-    let ended = running.listen(stop, take);
+    let ended = running.listen(place.time, stop, take);
     let (code, messages) = running.finish();
     match ended.map_err(|error| ToolError::Failed(format!("git could not be listened to: {error}; try again")))? {
         End::Cancelled => Err(ToolError::Cancelled),
         End::TimedOut => Err(ToolError::Failed(format!(
             "git took longer than {} s and was stopped; ask for less, such as one path or fewer commits",
-            TIME.as_secs()
+            place.time.as_secs()
         ))),
         End::Enough => Ok(Finished { ok: true, cut: true, messages }),
         End::Over => Ok(Finished { ok: code == Some(0), cut: false, messages }),
@@ -167,8 +169,13 @@ impl Running {
         Ok(Running { child, stdout, stderr, messages: Vec::new() })
     }
 
-    fn listen(&mut self, stop: &CancellationToken, take: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<End> {
-        let deadline = Instant::now() + TIME;
+    fn listen(
+        &mut self,
+        time: Duration,
+        stop: &CancellationToken,
+        take: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> io::Result<End> {
+        let deadline = Instant::now() + time;
         let mut buffer = vec![0; CHUNK];
         while self.stdout.is_some() || self.stderr.is_some() {
             // Looked at in every round: one that prints without pause is cancelled and out of time as well.

@@ -18,6 +18,7 @@ use std::{
     io::Read,
     ops::ControlFlow,
     path::{Path, PathBuf},
+    time::Duration,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -28,8 +29,12 @@ const MAX_POINTER: u64 = 4096;
 pub struct Repository<'a> {
     git: &'a Git,
     /// The root of its files.
-    files: OpenDir,
-    view: View,
+    pub(super) files: OpenDir,
+    pub(super) view: View,
+    /// The folder of its files, and the one that belongs to them alone, as the workspace names them.
+    pub root: String,
+    /// See there.
+    pub own: String,
     /// The names of what the repository's own folder holds, such as `MERGE_HEAD`.
     pub own_names: Vec<String>,
     /// The path that was asked for, relative to the root of the files; `None` for all of them.
@@ -39,10 +44,27 @@ pub struct Repository<'a> {
 }
 
 impl<'a> Repository<'a> {
-    /// The repository that `path` lies in. The path itself need not exist: what was deleted has a history too.
+    /// The repository that `path` lies in, which is a path of the place where the session is. It need not exist: what was
+    /// deleted has a history too.
     pub fn of(git: &'a Git, path: &str, stop: &CancellationToken) -> Result<Repository<'a>, ToolError> {
+        let Some(away) = git.place.away() else { return Self::in_workspace(git, path, stop) };
+        let (resolved, is_folder) = resolve(away.files.as_ref(), path)?;
+        Self::around(git, join(&inside(&away.base)?, &resolved), is_folder, stop)
+    }
+
+    /// The repository that a path of the workspace lies in.
+    pub fn in_workspace(git: &'a Git, path: &str, stop: &CancellationToken) -> Result<Repository<'a>, ToolError> {
+        let (resolved, is_folder) = resolve(git.boundary.as_ref(), path)?;
+        Self::around(git, resolved, is_folder, stop)
+    }
+
+    fn around(
+        git: &'a Git,
+        resolved: String,
+        is_folder: bool,
+        stop: &CancellationToken,
+    ) -> Result<Repository<'a>, ToolError> {
         let boundary = git.boundary.as_ref();
-        let (resolved, is_folder) = resolve(boundary, path)?;
         let start = if is_folder { resolved.as_str() } else { parent(&resolved).unwrap_or(".") };
         let (root, parts) = find(boundary, start)?;
         let files = boundary.open_dir(&root).map_err(refused)?;
@@ -52,7 +74,8 @@ impl<'a> Repository<'a> {
         let inside = if root == "." { Some(resolved.as_str()) } else { resolved.strip_prefix(&root) };
         let inside = inside.map(|rest| rest.trim_start_matches('/')).filter(|rest| !matches!(*rest, "" | "."));
         let path = inside.map(str::to_owned);
-        let repository = Repository { git, files, view, own_names, path, boundary_path: resolved };
+        let repository =
+            Repository { git, files, view, root, own: parts.own, own_names, path, boundary_path: resolved };
         repository.refuse_wrong_names(stop)?;
         Ok(repository)
     }
@@ -64,8 +87,20 @@ impl<'a> Repository<'a> {
         stop: &CancellationToken,
         take: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<process::Finished, ToolError> {
-        let files = self.files.spawn_path();
-        process::run(self.git, process::Place { view: self.view.path(), files: &files }, arguments, stop, take)
+        self.run_in(&self.files, process::LOOKS, arguments, stop, take)
+    }
+
+    /// The same with `folder` as the root of the files, for as long as `time`.
+    pub(super) fn run_in<S: AsRef<OsStr>>(
+        &self,
+        folder: &OpenDir,
+        time: Duration,
+        arguments: &[S],
+        stop: &CancellationToken,
+        take: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<process::Finished, ToolError> {
+        let place = process::Place { view: self.view.path(), files: &folder.spawn_path(), time };
+        process::run(self.git, place, arguments, stop, take)
     }
 
     /// What `git` prints, up to a limit; `next` is what to do when there is more.
@@ -82,7 +117,7 @@ impl<'a> Repository<'a> {
     }
 
     /// The one line that `git` prints, or `None` if it fails.
-    fn answer(&self, arguments: &[&str], stop: &CancellationToken) -> Result<Option<String>, ToolError> {
+    pub fn answer(&self, arguments: &[&str], stop: &CancellationToken) -> Result<Option<String>, ToolError> {
         let mut bytes = Vec::new();
         let finished = self.run(arguments, stop, &mut |more| {
             bytes.extend_from_slice(&more[..more.len().min(MAX_OUTPUT - bytes.len())]);
@@ -223,7 +258,7 @@ fn resolve(boundary: &dyn FileBoundary, path: &str) -> Result<(String, bool), To
 }
 
 /// A resolved path as text below the workspace.
-fn inside(path: &Path) -> Result<String, ToolError> {
+pub fn inside(path: &Path) -> Result<String, ToolError> {
     let text = path.to_str().filter(|_| path.is_relative());
     text.map(str::to_owned).ok_or_else(|| {
         ToolError::InvalidInput(format!(

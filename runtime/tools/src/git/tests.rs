@@ -1,54 +1,12 @@
 mod hostile;
 
 use super::*;
-use crate::testing::{World, call};
+use crate::testing::{World, call, commit, inherited, plain, repository};
 use serde_json::json;
 use std::{fs, path::Path, process::Command};
 
-/// The `git` and environment of this process, without what belongs to whoever runs the tests.
-fn plain(folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(arguments)
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", env::var_os("PATH").unwrap_or_default())
-        .env("HOME", folder)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .envs([
-            ("GIT_AUTHOR_NAME", "Ann"),
-            ("GIT_AUTHOR_EMAIL", "ann@example"),
-            ("GIT_AUTHOR_DATE", "1700000000 +0100"),
-        ])
-        .envs([
-            ("GIT_COMMITTER_NAME", "Ann"),
-            ("GIT_COMMITTER_EMAIL", "ann@example"),
-            ("GIT_COMMITTER_DATE", "1700000000 +0100"),
-        ])
-        .output()
-        .expect("git is needed for these tests");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn commit(world: &World, message: &str) {
-    plain(&world.path(""), &["add", "-A"]);
-    plain(&world.path(""), &["commit", "-q", "--allow-empty", "-m", message]);
-}
-
-/// A repository with one commit of `a.txt` and `d/b.txt`.
-fn repository() -> World {
-    let world = World::new().with("a.txt", "one\ntwo\n").with("d/b.txt", "b\n");
-    plain(&world.path(""), &["init", "-q", "-b", "main"]);
-    commit(&world, "first");
-    world
-}
-
-fn inherited() -> Vec<(OsString, OsString)> {
-    vec![("PATH".into(), env::var_os("PATH").unwrap_or_default()), ("MY_TOKEN".into(), "secret".into())]
-}
-
 fn run(world: &World, tool: &str, input: Value) -> Result<ToolOutput, ToolError> {
-    let tools = tools(Git::new(world.boundary(), &inherited()));
+    let tools = tools(&Arc::new(Git::new(world.boundary(), &inherited())));
     let tool = tools.iter().find(|found| found.name() == tool).expect("there is such a tool");
     tool.validate_input(&input).map_err(|fault| ToolError::InvalidInput(fault.message))?;
     call(tool.as_ref(), input)

@@ -162,7 +162,7 @@ impl View {
             }
         };
         let untrusted = self.keep("untrusted", &text)?;
-        let place = process::Place { view: self.path(), files };
+        let place = process::Place { view: self.path(), files, time: process::LOOKS };
         let mut list = Vec::new();
         let arguments = [
             "config".as_ref(),
@@ -248,7 +248,11 @@ fn list(boundary: &dyn FileBoundary, path: &str) -> Result<slot_runtime::boundar
 
 /// A name below a folder, as a path for the boundary.
 pub fn join(folder: &str, name: &str) -> String {
-    if folder == "." { name.to_owned() } else { format!("{}/{name}", folder.trim_end_matches('/')) }
+    match (folder, name) {
+        (".", name) => name.to_owned(),
+        (folder, ".") => folder.to_owned(),
+        (folder, name) => format!("{}/{name}", folder.trim_end_matches('/')),
+    }
 }
 
 fn made(error: &io::Error) -> ToolError {

@@ -56,6 +56,7 @@ fn everything() -> (tempfile::TempDir, Vec<Arc<dyn ToolSpec>>) {
         memory: Some(folder.path().join("memory")),
         mode: Some(slot_runtime::mode::PlanMode::default()),
         turns: Some(slot_runtime::mode::UserTurns::default()),
+        place: Some(slot_runtime::place::Place::default()),
         ..crate::session::SessionHost::default()
     };
     let tools = crate::builtins_for(Arc::new(workspace), Vec::new(), Vec::new(), &host);

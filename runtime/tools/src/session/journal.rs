@@ -2,15 +2,18 @@
 //!
 //! A [`Journal`] is a boundary like the one below it, and hands everything through; of each write it keeps what was there
 //! before and what is there after. Only the last user turn in which something was written is kept, and of it no more
-//! than a fixed number of bytes. It owns no decision: whether a turn is taken back is the tool's and the user's.
+//! than a fixed number of bytes; each working tree that the session enters has a turn of its own, which ends with the
+//! stay there. It owns no decision: whether a turn is taken back is the tool's and the user's.
 //!
 //! Not owned here: what commands change, and folders that a write made on its way.
 
 use slot_runtime::{
     boundary::{
-        BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Tree, WriteMode, Written,
+        BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, Narrowed, OpenDir, OpenFile, Tree,
+        WriteMode, Written,
     },
     mode::UserTurns,
+    place::Place,
 };
 use std::{
     collections::BTreeMap,
@@ -26,9 +29,13 @@ const MAX_BYTES: usize = 64 << 20;
 pub struct Journal {
     inner: Arc<dyn FileBoundary>,
     turns: UserTurns,
-    kept: Mutex<Kept>,
+    place: Place,
+    kept: Mutex<Stays>,
     most: usize,
 }
+
+/// What is kept of the workspace and of the working tree where the session is, by the number of the stay.
+type Stays = BTreeMap<u64, Kept>;
 
 #[derive(Default)]
 struct Kept {
@@ -91,19 +98,24 @@ pub enum How {
 }
 
 impl Journal {
-    /// A journal over `inner`, for the user turns that `turns` counts.
-    pub fn new(inner: Arc<dyn FileBoundary>, turns: UserTurns) -> Self {
-        Journal { inner, turns, kept: Mutex::default(), most: MAX_BYTES }
+    /// A journal over `inner`, for the user turns that `turns` counts, of a session that is at `place`.
+    pub fn new(inner: Arc<dyn FileBoundary>, turns: UserTurns, place: Place) -> Self {
+        Journal { inner, turns, place, kept: Mutex::default(), most: MAX_BYTES }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    /// What is kept of all stays, and which is the one of now. That of a stay that is over is dropped.
+    fn kept(&self) -> (MutexGuard<'_, Stays>, u64) {
         // An entry is whole or not there, whatever happened in another thread.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut stays = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.place.stay();
+        stays.retain(|stay, _| *stay == 0 || *stay == now);
+        (stays, now)
     }
 
     /// Takes back everything that the last turn with changes has changed, or nothing.
     pub fn revert(&self) -> Result<Vec<Reverted>, RevertError> {
-        let mut kept = self.kept();
+        let (mut stays, stay) = self.kept();
+        let kept = stays.entry(stay).or_default();
         let mut changes = Vec::new();
         let mut reverted = Vec::new();
         for (path, file) in &kept.files {
@@ -153,7 +165,8 @@ impl Journal {
 
     /// Keeps one change. `before` is `None` where it could not be read.
     fn keep(&self, path: &Path, before: Option<Option<Vec<u8>>>, after: Option<&[u8]>) {
-        let mut kept = self.kept();
+        let (mut stays, stay) = self.kept();
+        let kept = stays.entry(stay).or_default();
         let turn = self.turns.current();
         if kept.turn != turn {
             *kept = Kept { turn, ..Kept::default() };
@@ -218,6 +231,18 @@ impl FileBoundary for Journal {
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
         self.inner.create_dirs(path)
     }
+
+    fn narrowed(&self, path: &str) -> Result<Narrowed, BoundaryError> {
+        self.inner.narrowed(path)
+    }
+
+    fn administering(&self) -> Arc<dyn FileBoundary> {
+        self.inner.administering()
+    }
+
+    fn remove_tree(&self, path: &str) -> Result<(), BoundaryError> {
+        self.inner.remove_tree(path)
+    }
 }
 
 fn path_of<'a>(change: &Change<'a>) -> &'a str {
@@ -230,11 +255,12 @@ fn path_of<'a>(change: &Change<'a>) -> &'a str {
 mod tests {
     use super::*;
     use crate::testing::World;
+    use slot_runtime::place::{Away, Placed};
     use std::fs;
 
     fn journal(world: &World) -> (Journal, UserTurns) {
         let turns = UserTurns::default();
-        (Journal::new(world.boundary(), turns.clone()), turns)
+        (Journal::new(world.boundary(), turns.clone(), Place::default()), turns)
     }
 
     fn write(journal: &Journal, path: &str, content: &str) {
@@ -331,5 +357,30 @@ mod tests {
         assert!(journal.write_atomic("../x", b"x", WriteMode::Overwrite).is_err());
         assert!(journal.write_atomic("a", b"x", WriteMode::Create).is_err());
         check(&journal, Err("no file tool has changed anything yet"));
+    }
+
+    #[test]
+    fn each_place_has_a_turn_of_its_own() {
+        let world = World::new().with("tree/a", "one").with("a", "one");
+        let place = Place::default();
+        let files = Arc::new(Placed::new(world.boundary(), place.clone()));
+        let journal = Journal::new(files, UserTurns::default(), place.clone());
+        write(&journal, "a", "two");
+        let enter = || {
+            let Narrowed { files, path } = FileBoundary::narrowed(world.boundary().as_ref(), "tree").expect("a folder");
+            place.enter(Away { name: "t".to_owned(), base: path, files });
+        };
+        enter();
+        check(&journal, Err("no file tool has changed anything yet"));
+        write(&journal, "a", "three");
+        check(&journal, Ok(&[("a", How::Restored)]));
+        write(&journal, "a", "four");
+        place.leave();
+        enter();
+        check(&journal, Err("no file tool has changed anything yet"));
+        place.leave();
+        holds(&world, "tree/a", Some("four"));
+        check(&journal, Ok(&[("a", How::Restored)]));
+        holds(&world, "a", Some("one"));
     }
 }

@@ -5,12 +5,15 @@
 //! - [`remember`], [`recall`]: texts that outlive it, in the folder that the host names ([`memory`]).
 //! - [`request_user_input`], [`notify`]: the person at the session ([`person`]).
 //! - [`enter_plan_mode`], [`exit_plan_mode`]: whether anything may be changed.
+//! - [`enter_worktree`], [`exit_worktree`]: a working tree of the session's own ([`working_tree`]).
 //! - [`revert_turn`]: the changes of the last turn, taken back ([`journal`]).
 //! - [`load_skill`]: instructions from the workspace.
 
 mod checklist_write;
 mod enter_plan_mode;
+mod enter_worktree;
 mod exit_plan_mode;
+mod exit_worktree;
 mod journal;
 mod list_tool;
 mod load_skill;
@@ -25,9 +28,12 @@ mod revert_turn;
 mod state;
 mod todo_write;
 mod update_plan;
+mod working_tree;
 
 pub use enter_plan_mode::EnterPlanMode;
+pub use enter_worktree::EnterWorktree;
 pub use exit_plan_mode::ExitPlanMode;
+pub use exit_worktree::ExitWorktree;
 pub use journal::{How, Journal, RevertError, Reverted};
 pub use load_skill::LoadSkill;
 pub use memory::Memory;
@@ -39,6 +45,7 @@ pub use remember::Remember;
 pub use request_user_input::RequestUserInput;
 pub use revert_turn::RevertTurn;
 pub use state::{Entry, List, Progress, SessionState};
+pub use working_tree::WorkingTrees;
 
 use crate::file_gates::FileGates;
 use checklist_write::CHECKLIST_WRITE;
@@ -47,6 +54,7 @@ use slot_runtime::{
     boundary::FileBoundary,
     contract::ToolSpec,
     mode::{PlanMode, UserTurns},
+    place::Place,
 };
 use std::{path::PathBuf, sync::Arc};
 use todo_write::TODO_WRITE;
@@ -66,6 +74,8 @@ pub struct SessionHost {
     /// The count of user turns that the session keeps. Without one nobody knows what a turn wrote, and there is no tool
     /// to take it back.
     pub turns: Option<UserTurns>,
+    /// Where the session is. Without one it stays in its workspace, and there is no tool to move it.
+    pub place: Option<Place>,
     /// What stands between the file tools and the files.
     pub gates: FileGates,
 }

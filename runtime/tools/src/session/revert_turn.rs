@@ -14,7 +14,8 @@ Take back everything that the file tools changed in the last turn in which they 
 before, new ones are removed, and removed ones are back. Use it when an attempt went wrong as a whole, instead of git \
 checkout or git reset, which lose changes of others too. All is taken back or nothing; a file that has changed since, by a \
 command or by hand, keeps it from being done. Do not use it for one of several files, which edit_file or write_file mend, or for \
-what commands changed: that is not taken back. The user is asked. Example: {}.";
+what commands changed: that is not taken back. In a working tree, what was changed in it since it was entered is meant. The \
+user is asked. Example: {}.";
 
 /// The tool.
 pub struct RevertTurn {
@@ -101,12 +102,12 @@ mod tests {
         testing::{World, call},
         write_file::WriteFile,
     };
-    use slot_runtime::{boundary::FileBoundary, mode::UserTurns};
+    use slot_runtime::{boundary::FileBoundary, mode::UserTurns, place::Place};
 
     #[test]
     fn what_a_tool_wrote_is_taken_back() {
         let world = World::new().with("a", "one");
-        let journal = Arc::new(Journal::new(world.boundary(), UserTurns::default()));
+        let journal = Arc::new(Journal::new(world.boundary(), UserTurns::default(), Place::default()));
         let tool = RevertTurn::new(Arc::clone(&journal));
         assert!(call(&tool, json!({})).is_err());
         let files = Arc::clone(&journal) as Arc<dyn FileBoundary>;

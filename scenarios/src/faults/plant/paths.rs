@@ -2,8 +2,8 @@
 
 use super::{Seam, io};
 use slot_runtime::boundary::{
-    BoundaryError, Change, ChangeGate, EntryKind, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Tree, WriteMode,
-    Written,
+    BoundaryError, Change, ChangeGate, EntryKind, FileBoundary, Listing, Metadata, Narrowed, OpenDir, OpenFile, Tree,
+    WriteMode, Written,
 };
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -198,5 +198,17 @@ impl FileBoundary for Paths {
 
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError> {
         self.inner.create_dirs(path)
+    }
+
+    fn narrowed(&self, path: &str) -> Result<Narrowed, BoundaryError> {
+        self.inner.narrowed(path)
+    }
+
+    fn administering(&self) -> Arc<dyn FileBoundary> {
+        self.inner.administering()
+    }
+
+    fn remove_tree(&self, path: &str) -> Result<(), BoundaryError> {
+        self.inner.remove_tree(path)
     }
 }

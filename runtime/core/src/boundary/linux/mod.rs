@@ -5,6 +5,7 @@
 //! somebody changed the path between the two, that call fails, and the operation starts again.
 
 mod judged;
+mod narrow;
 mod together;
 mod tree;
 mod walk;

@@ -4,6 +4,7 @@
 //! must give the same answer or refuse. What that one must be able to do is in [`portable`].
 
 mod judged;
+mod narrow;
 mod portable;
 mod race;
 mod read;

@@ -25,6 +25,7 @@ use slot_runtime::dispatch::render::Screen;
 use slot_runtime::event::EventLog;
 use slot_runtime::freshness::{Freshness, Probe};
 use slot_runtime::mode::{PlanMode, UserTurns};
+use slot_runtime::place::Place;
 use slot_runtime::registry::SchemaForm;
 use slot_runtime::transport::{Endpoint, HttpLimits, ModelClient, TcpConnector};
 use slot_runtime::{Outcome, Session, SessionConfig};
@@ -204,11 +205,13 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
         ..SessionConfig::new(&exec.model, dialect)
     };
     let (mode, turns, known) = (PlanMode::default(), UserTurns::default(), Freshness::default());
+    let place = Place::default();
     let host = SessionHost {
         person: asks(exec).then(|| Arc::new(Terminal { keeps: exec.grants.is_some() }) as Arc<dyn Person>),
         memory: exec.memory.clone(),
         mode: Some(mode.clone()),
         turns: Some(turns.clone()),
+        place: Some(place.clone()),
         gates: FileGates { freshness: Some(known.clone()), ..FileGates::default() },
         ..SessionHost::default()
     };
@@ -221,7 +224,8 @@ fn prepare(exec: &Exec, key: Option<String>) -> Result<(Session, Arc<Printer>), 
             approval: remembering(exec)?,
             deny: rules,
             mode: Arc::new(mode),
-            observer: Some(Arc::new(Probe::new(known, files))),
+            observer: Some(Arc::new(Probe::new(known, files, place.clone()))),
+            place,
             screen: Some(Arc::clone(&printer) as Arc<dyn Screen>),
             ..Policies::default()
         },

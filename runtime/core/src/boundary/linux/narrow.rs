@@ -1,0 +1,62 @@
+//! A workspace within the workspace, the repository's own folder, and whole folders removed: what a working tree of a
+//! session needs beyond single files.
+
+use super::{Retry, Root, Workspace, raced, walk::Place};
+use crate::boundary::{BoundaryError, shown_path};
+use rustix::fs::OFlags;
+use std::{
+    os::fd::AsRawFd,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+impl Workspace {
+    /// The workspace that a folder of this one is. See [`crate::boundary::FileBoundary::narrowed`].
+    pub fn narrowed(&self, path: &str) -> Result<(Workspace, PathBuf), BoundaryError> {
+        self.attempt(path, |place| {
+            self.require_directory(path, &place)?;
+            if place.root != 0 {
+                return Err(BoundaryError::Escape { path: path.to_owned(), via: None }.into());
+            }
+            // What is protected stays so, and would not be under another root.
+            self.require_writable(path, &place)?;
+            let handle = self.open_place(path, &place, OFlags::PATH | OFlags::DIRECTORY, "open")?;
+            let outer = self.workspace();
+            let spellings = outer.spellings.iter().map(|names| [names.as_slice(), &place.names].concat()).collect();
+            let mut roots = vec![Root { handle, path: self.absolute(&place), spellings, kernel: outer.kernel }];
+            for trusted in &self.roots[1..] {
+                roots.push(trusted.duplicate()?);
+            }
+            Ok((Workspace { roots: Arc::new(roots), ..self.clone() }, shown_path(&self.shown(&place))))
+        })
+    }
+
+    /// The same handle, which may write to `.git`. See [`crate::boundary::FileBoundary::administering`].
+    #[must_use]
+    pub fn administering(&self) -> Workspace {
+        Workspace { protected: self.protected.administering(), ..self.clone() }
+    }
+
+    /// Removes a folder with what is in it. See [`crate::boundary::FileBoundary::remove_tree`].
+    pub fn remove_tree(&self, path: &str) -> Result<(), BoundaryError> {
+        self.attempt(path, |place| {
+            self.require_directory(path, &place)?;
+            self.require_writable(path, &place)?;
+            self.remove_found(path, &place)
+        })
+    }
+
+    fn remove_found(&self, path: &str, place: &Place) -> Result<(), Retry> {
+        let Some((name, above)) = place.names.split_last() else {
+            let reason = "is a root of the files itself, which is never removed.".to_owned();
+            return Err(BoundaryError::Invalid { path: path.to_owned(), reason }.into());
+        };
+        let root = &self.roots[place.root];
+        let folder =
+            root.open_beneath(above, OFlags::PATH | OFlags::DIRECTORY).map_err(|errno| raced(path, "remove", errno))?;
+        // The open folder by its handle, and in it one name that is never followed: from there on the removal of the
+        // standard library goes by handles itself.
+        let by_handle = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(Path::new(name));
+        std::fs::remove_dir_all(by_handle).map_err(|error| BoundaryError::from_io(path, "remove", error).into())
+    }
+}

@@ -1,0 +1,145 @@
+//! A tree is left, and taken away where nothing in it would be lost.
+
+use super::{WorkingTrees, base, branch, branch_name, own};
+use crate::{git::Repository, work::refused};
+use slot_runtime::{
+    boundary::{BoundaryError, Change},
+    contract::ToolError,
+    place::Away,
+};
+use std::io::Read;
+use tokio_util::sync::CancellationToken;
+
+/// How many changes are named to somebody who would lose them.
+const MOST_NAMED: usize = 10;
+/// The longest file of packed refs that is looked through.
+const MOST_REFS: u64 = 64 << 20;
+
+/// What became of a tree that was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It is there as it was.
+    Kept,
+    /// It is gone, and so is its branch, which had no commit of its own.
+    Removed,
+    /// It is gone; its branch stays, for its commits.
+    RemovedFromBranch,
+}
+
+impl WorkingTrees {
+    /// Leaves the tree in which the session is: its name, and what became of it.
+    pub fn leave(&self, remove: bool, discard: bool, stop: &CancellationToken) -> Result<(String, Left), ToolError> {
+        let away = self.place.away().ok_or_else(|| {
+            ToolError::InvalidInput("the session is in no working tree; it works in the workspace itself".to_owned())
+        })?;
+        let left = if remove { self.take_away(&away, discard, stop)? } else { Left::Kept };
+        self.place.leave();
+        Ok((away.name, left))
+    }
+
+    fn take_away(&self, away: &Away, discard: bool, stop: &CancellationToken) -> Result<Left, ToolError> {
+        let name = away.name.as_str();
+        let (base, own) = (base(name), own(name));
+        let repository = Repository::in_workspace(&self.git, &base, stop)?;
+        if repository.root != base || repository.own != own {
+            return Err(ToolError::InvalidInput(format!(
+                "{base} is no working tree of the repository any more, so that it was not removed; leave it with action keep, \
+                 and tell the user"
+            )));
+        }
+        if repository.own_names.iter().any(|own| own == "locked") {
+            return Err(ToolError::InvalidInput(
+                "the working tree is locked, so that it was not removed; leave it with action keep, and tell the user"
+                    .to_owned(),
+            ));
+        }
+        if !discard {
+            self.refuse_loss(&repository, stop)?;
+        }
+        let with_branch = self.is_spent(&repository, name, stop)?;
+        let administering = self.workspace.administering();
+        administering.remove_tree(&base).map_err(refused)?;
+        administering.remove_tree(&own).map_err(refused)?;
+        if !with_branch {
+            return Ok(Left::RemovedFromBranch);
+        }
+        let path = format!(".git/{}", branch(name));
+        administering.change_all(&[Change::Remove { path: &path }]).map_err(refused)?;
+        Ok(Left::Removed)
+    }
+
+    /// Whether the tree's branch can go with it: it is the one that was made for it, stands in a file of its own, and has
+    /// no commit that no other branch has.
+    fn is_spent(&self, repository: &Repository<'_>, name: &str, stop: &CancellationToken) -> Result<bool, ToolError> {
+        let branch = branch(name);
+        if repository.answer(&["symbolic-ref", "--quiet", "HEAD"], stop)?.as_deref() != Some(&branch) {
+            return Ok(false);
+        }
+        if self.is_packed(&branch)? || self.workspace.metadata(&format!(".git/{branch}")).is_err() {
+            return Ok(false);
+        }
+        let exclude = format!("--exclude={}", branch_name(name));
+        let own = ["rev-list", "--max-count=1", &branch, "--not", &exclude, "--branches", "--tags", "--remotes"];
+        Ok(repository.answer(&own, stop)?.is_none())
+    }
+
+    /// Whether the list of packed refs has the branch, which would be there again once its own file is gone.
+    fn is_packed(&self, branch: &str) -> Result<bool, ToolError> {
+        let opened = match self.workspace.open_file(".git/packed-refs") {
+            Err(BoundaryError::NotFound { .. }) => return Ok(false),
+            opened => opened.map_err(refused)?,
+        };
+        let mut text = Vec::new();
+        let read = opened.file.take(MOST_REFS).read_to_end(&mut text);
+        let ends = format!(" {branch}");
+        let is_there = || text.split(|byte| *byte == b'\n').any(|line| line.ends_with(ends.as_bytes()));
+        // A list that cannot be read whole may have it.
+        Ok(read.is_err() || u64::try_from(text.len()).unwrap_or(u64::MAX) >= MOST_REFS || is_there())
+    }
+
+    /// Refuses to take away what is nowhere else: changes that are not committed, commits that no branch has, and whatever a
+    /// submodule holds.
+    fn refuse_loss(&self, repository: &Repository<'_>, stop: &CancellationToken) -> Result<(), ToolError> {
+        // What is in a submodule is judged apart: looking into one would mean to trust its configuration.
+        let arguments = ["status", "--porcelain=v1", "--untracked-files=normal", "--ignore-submodules=all"];
+        let changed = repository.text(&arguments, stop, "There are more.")?;
+        let mut lost: Vec<String> = changed.lines().take(MOST_NAMED).map(str::to_owned).collect();
+        let more = changed.lines().count().saturating_sub(MOST_NAMED);
+        if more > 0 {
+            lost.push(format!("and {more} more"));
+        }
+        lost.extend(self.filled_submodules(repository, stop)?);
+        let detached = ["rev-list", "--max-count=1", "HEAD", "--not", "--branches", "--tags", "--remotes"];
+        if let Some(commit) = repository.answer(&detached, stop)? {
+            lost.push(format!("the commit {commit}, which no branch has"));
+        }
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let name = repository.root.rsplit('/').next().unwrap_or_default();
+        Err(ToolError::InvalidInput(format!(
+            "the working tree was not removed, because this would be lost:\n{}\nCommit it on the branch {}, leave with action \
+             keep, or pass discard_changes: true if it is worth nothing",
+            lost.join("\n"),
+            branch_name(name),
+        )))
+    }
+
+    /// The submodules whose folders are not empty.
+    fn filled_submodules(
+        &self,
+        repository: &Repository<'_>,
+        stop: &CancellationToken,
+    ) -> Result<Vec<String>, ToolError> {
+        let mut filled = Vec::new();
+        for path in repository.submodules(stop)? {
+            match self.workspace.list_dir(&format!("{}/{path}", repository.root), 1) {
+                Ok(listing) if listing.total == 0 => {}
+                Err(BoundaryError::NotFound { .. }) => {}
+                // What cannot be looked into may hold anything.
+                _ => filled.push(format!("the submodule {path}, in which files are")),
+            }
+        }
+        Ok(filled)
+    }
+}
