@@ -8,8 +8,8 @@ use slot_runtime::contract::{
 };
 use slot_runtime::dispatch::batch::partition;
 use slot_runtime::dispatch::early::Early;
-use slot_runtime::dispatch::execute::{Executor, Passage};
-use slot_runtime::dispatch::gate::Gate;
+use slot_runtime::dispatch::execute::Executor;
+use slot_runtime::dispatch::gate::{Gate, Passage};
 use slot_runtime::dispatch::plan::{Loaded, Planner};
 use slot_runtime::dispatch::render::Rendering;
 use slot_runtime::dispatch::{Policies, Raw, Settled};

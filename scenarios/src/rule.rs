@@ -216,6 +216,20 @@ fn is_id_of(id: &str, area: &str) -> bool {
         .is_some_and(|number| number.len() == 2 && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// A book of rules with these ids and levels, all of the area of the first.
+#[cfg(test)]
+pub(crate) fn sample(rules: &[(&str, &str)]) -> RuleBook {
+    let area = rules[0].0.split('-').next().unwrap_or_default();
+    let mut text = format!("area = '{area}'\ntitle = 't'\n");
+    for (id, level) in rules {
+        text.push_str(&format!(
+            "[[rule]]\nid = '{id}'\ntitle = 'title of {id}'\nstatement = 's'\nlevel = '{level}'\n\
+             profile = 'universal'\nobserver = 'wire'\norigin = 'o'\n"
+        ));
+    }
+    RuleBook::read([("r.toml", text.as_str())]).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,8 @@
 //!
 //! `a::<dialect>::<case>` runs on in-memory pipes, in virtual time where no process is started. Each case has a snapshot in
 //! its first dialect, and must have the same canonical log in every other that can say it. `b::<case>` runs a sample over
-//! real sockets and demands the same canonical log.
+//! real sockets and demands the same canonical log. A case is played once in each dialect, together with its set, whichever
+//! of its tests comes first.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use slot_oracles::RuntimeTrace;
@@ -12,10 +13,10 @@ use slotspec::case::{Case, CaseSet, Library};
 use slotspec::report::transcript;
 use slotspec::repro::findings;
 use slotspec::run::{CaseResult, Run, Runner, judge_set, run_bounded};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -27,28 +28,39 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let mut trials = Vec::new();
+    let mut trials: Vec<(Turn, Trial)> = Vec::new();
     let mut sampled = BTreeSet::new();
     for set in &library.cases {
         // The first case of each area, and every case that starts real processes.
-        let first = sampled.insert(set.base.id.split('/').next().unwrap_or_default().to_owned());
-        for case in set.all() {
-            let dialects = Dialect::ALL.into_iter().map(Dialect::name).filter(|dialect| case.speaks(dialect));
-            let dialects: Vec<&str> = dialects.collect();
-            for dialect in &dialects {
-                let (library, set, case) = (Arc::clone(&library), set.clone(), case.clone());
-                let (dialect, first) = (*dialect, dialects[0]);
-                let name = format!("a::{dialect}::{}", case.id);
-                trials.push(Trial::test(name, move || in_memory(&library, &set, &case, dialect, first)));
+        let sample = sampled.insert(set.base.id.split('/').next().unwrap_or_default().to_owned());
+        let plays = Dialect::ALL.map(|dialect| Arc::new(Play::new(&library, set, dialect.name())));
+        for (place, case) in set.all().enumerate() {
+            let plays: Vec<&Arc<Play>> = plays.iter().filter(|play| case.speaks(play.dialect)).collect();
+            let [first, ..] = plays[..] else { continue };
+            for (at, play) in plays.iter().enumerate() {
+                let name = format!("a::{}::{}", play.dialect, case.id);
+                let (play, first, id) = (Arc::clone(play), Arc::clone(first), case.id.clone());
+                trials.push((Turn::InMemory(place, at), Trial::test(name, move || in_memory(&id, &play, &first))));
             }
-            if first || case.starts_processes() {
-                let case = case.clone();
-                trials.push(Trial::test(format!("b::{}", case.id), move || same_on_sockets(&case)));
+            if sample || case.starts_processes() {
+                let (case, first) = (case.clone(), Arc::clone(first));
+                let name = format!("b::{}", case.id);
+                trials.push((Turn::OnSockets, Trial::test(name, move || same_on_sockets(&case, &first))));
             }
         }
     }
-    trials.push(Trial::test("snapshots", move || no_stale_snapshot(&library)));
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials.push((Turn::Snapshots, Trial::test("snapshots", move || no_stale_snapshot(&library))));
+    trials.sort_by_key(|(turn, _)| *turn);
+    libtest_mimic::run(&arguments, trials.into_iter().map(|(_, trial)| trial).collect()).exit_code()
+}
+
+/// When a test has its turn: one that plays a set comes before those that use what was played, so that nobody waits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    /// The place of the case in its set, and of the dialect among those that it speaks.
+    InMemory(usize, usize),
+    OnSockets,
+    Snapshots,
 }
 
 fn runner(tier: Tier, dialect: &str) -> Runner {
@@ -56,31 +68,66 @@ fn runner(tier: Tier, dialect: &str) -> Runner {
     Runner { virtual_time: tier == Tier::A, dialect: dialect.to_owned(), ..runner }
 }
 
-/// Judges a case in a dialect; `first` is the one whose transcript is kept.
-fn in_memory(library: &Library, set: &CaseSet, case: &Case, dialect: &str, first: &str) -> Result<(), Failed> {
-    let id = case.id.as_str();
-    let (mut told, mut log) = (String::new(), None);
-    let keep = |case: &Case, run: &Run, _: &mut CaseResult| {
-        if case.id == id {
-            told = transcript::render(case, &run.seen, |text| run.neutral(text));
-            log = run.seen.trace.runtime.clone();
+/// A set of cases in one dialect, played in memory when it is first asked for, and gone with the last test that asks.
+struct Play {
+    library: Arc<Library>,
+    set: CaseSet,
+    dialect: &'static str,
+    told: OnceLock<Result<BTreeMap<String, Told>, String>>,
+}
+
+/// What a case came to.
+#[derive(Default)]
+struct Told {
+    /// What is not good.
+    bad: String,
+    transcript: String,
+    log: Option<RuntimeTrace>,
+}
+
+impl Play {
+    fn new(library: &Arc<Library>, set: &CaseSet, dialect: &'static str) -> Self {
+        Play { library: Arc::clone(library), set: set.clone(), dialect, told: OnceLock::new() }
+    }
+
+    /// What the case of this id came to.
+    fn told(&self, id: &str) -> Result<&Told, Failed> {
+        let told = self.told.get_or_init(|| self.play()).as_ref()?;
+        told.get(id).ok_or_else(|| "the case was not run".into())
+    }
+
+    fn play(&self) -> Result<BTreeMap<String, Told>, String> {
+        let mut told: BTreeMap<String, Told> = BTreeMap::new();
+        let keep = |case: &Case, run: &Run, _: &mut CaseResult| {
+            let transcript = transcript::render(case, &run.seen, |text| run.neutral(text));
+            let log = run.seen.trace.runtime.clone();
+            told.insert(case.id.clone(), Told { transcript, log, ..Told::default() });
+        };
+        let runner = runner(Tier::A, self.dialect);
+        let results = judge_set(&runner, &self.library.rules, &self.set, |_| true, keep);
+        for result in results.map_err(|error| error.to_string())? {
+            // A case that gave nothing to judge has findings alone.
+            told.entry(result.id.clone()).or_default().bad = findings(&result);
         }
-    };
-    let results = judge_set(&runner(Tier::A, dialect), &library.rules, set, |wanted| wanted == id, keep)?;
-    let result = results.iter().find(|result| result.id == id).ok_or("the case was not run")?;
-    let bad = findings(result);
-    if !bad.is_empty() {
-        return Err(format!("{bad}\n{told}").into());
+        Ok(told)
     }
-    if dialect == first {
-        return snapshot(id, &told);
+}
+
+/// Judges a case in a dialect; `first` is the play whose transcript is kept.
+fn in_memory(id: &str, play: &Play, first: &Play) -> Result<(), Failed> {
+    let told = play.told(id)?;
+    if !told.bad.is_empty() {
+        return Err(format!("{}\n{}", told.bad, told.transcript).into());
     }
-    let other = run_bounded(&runner(Tier::A, first), case)?.seen.trace.runtime;
-    let (log, other) = (log.map(without_dialect), other.map(without_dialect));
-    if log == other {
+    if play.dialect == first.dialect {
+        return snapshot(id, &told.transcript);
+    }
+    let kept = [told, first.told(id)?].map(|told| told.log.clone().map(without_dialect));
+    if kept[0] == kept[1] {
         return Ok(());
     }
-    Err(format!("in {dialect}:\n{log:#?}\nin {first}:\n{other:#?}").into())
+    let [log, other] = kept;
+    Err(format!("in {}:\n{log:#?}\nin {}:\n{other:#?}", play.dialect, first.dialect).into())
 }
 
 /// The log without what a dialect cannot help: its name, and a stop reason that denies calls, which Responses cannot say.
@@ -120,11 +167,10 @@ fn no_stale_snapshot(library: &Library) -> Result<(), Failed> {
 }
 
 /// The canonical log must not depend on how bytes travel.
-fn same_on_sockets(case: &Case) -> Result<(), Failed> {
-    let dialect = case.dialects.first().map_or("chat", String::as_str);
-    let log = |tier| run_bounded(&runner(tier, dialect), case).map(|run| run.seen.trace.runtime);
-    let (pipes, sockets) = (log(Tier::A)?, log(Tier::B)?);
-    if pipes == sockets {
+fn same_on_sockets(case: &Case, play: &Play) -> Result<(), Failed> {
+    let pipes = &play.told(&case.id)?.log;
+    let sockets = run_bounded(&runner(Tier::B, play.dialect), case)?.seen.trace.runtime;
+    if *pipes == sockets {
         return Ok(());
     }
     Err(format!("on pipes:\n{pipes:#?}\non sockets:\n{sockets:#?}").into())

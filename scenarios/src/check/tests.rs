@@ -1,31 +1,10 @@
 use super::*;
-use crate::rule::RuleBook;
+use crate::rule;
 use serde_json::json;
 use slot_oracles::RuntimeTrace;
 use slot_oracles::trace::{
     Leftover, Node, RawParts, ServedCall, ServedTurn, WireCall, WireItem, WireRequest, WireTool,
 };
-
-const RULES: &str = r#"
-area = "PAIR"
-title = "t"
-[[rule]]
-id = "PAIR-01"
-title = "t"
-statement = "s"
-level = "must"
-profile = "universal"
-observer = "wire"
-origin = "o"
-[[rule]]
-id = "PAIR-04"
-title = "t"
-statement = "s"
-level = "must"
-profile = "universal"
-observer = "wire"
-origin = "o"
-"#;
 
 /// A case with two calls in turn 0 and one in turn 1, and one check.
 fn case(check: &str) -> Case {
@@ -33,7 +12,7 @@ fn case(check: &str) -> Case {
         "title = 't'\n[[turn]]\ncall = [{{ id = 'c1', tool = 't', raw = '' }}, {{ id = 'c2', tool = 't', raw = '' }}]\n\
          [[turn]]\ncall = [{{ id = 'c3', tool = 't', raw = '' }}]\n[[turn]]\nsay = 'done'\n[check]\nk = {{ {check} }}\n"
     );
-    let rules = RuleBook::read([("r.toml", RULES)]).unwrap();
+    let rules = rule::sample(&[("PAIR-01", "must"), ("PAIR-04", "must")]);
     crate::case::read("x.toml", "pair/x", &text, &rules).unwrap_or_else(|e| panic!("{e}")).base
 }
 

@@ -1,20 +1,9 @@
 use super::*;
+use crate::rule;
 use crate::verdict::Outcome;
 
 fn book() -> RuleBook {
-    let rule = |id: &str, level: &str| {
-        format!(
-            "[[rule]]\nid = '{id}'\ntitle = 'title of {id}'\nstatement = 's'\nlevel = '{level}'\nprofile = 'universal'\n\
-             observer = 'wire'\norigin = 'o'\n"
-        )
-    };
-    let text = format!(
-        "area = 'PAIR'\ntitle = 't'\n{}{}{}",
-        rule("PAIR-01", "must"),
-        rule("PAIR-02", "should"),
-        rule("PAIR-03", "must")
-    );
-    RuleBook::read([("r", text.as_str())]).unwrap()
+    rule::sample(&[("PAIR-01", "must"), ("PAIR-02", "should"), ("PAIR-03", "must")])
 }
 
 pub(super) fn case(id: &str, checks: &[(&str, &str, Verdict)]) -> CaseResult {

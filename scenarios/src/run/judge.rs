@@ -131,16 +131,19 @@ fn judge_case(
 
 /// Judges what was seen of one case: a pure function, for whoever has a trace and wants to know what follows from it.
 pub fn judge_trace(rules: &RuleBook, case: &Case, seen: &Seen, other: Option<&Trace>) -> CaseResult {
-    let said = |check: &Check| CheckResult {
-        name: check.name.clone(),
-        rule: check.rule.clone(),
-        outcome: check::judge(case, check, seen, other),
-    };
+    let judged = each(case, |check| check::judge(case, check, seen, other));
+    CaseResult { watched: watched(rules, case, seen), ..judged }
+}
+
+/// The result in which this is said of each check, and nothing else.
+fn each(case: &Case, outcome: impl Fn(&Check) -> Outcome) -> CaseResult {
+    let said =
+        |check: &Check| CheckResult { name: check.name.clone(), rule: check.rule.clone(), outcome: outcome(check) };
     CaseResult {
         id: case.id.clone(),
         title: case.title.clone(),
         checks: case.checks.iter().map(said).collect(),
-        watched: watched(rules, case, seen),
+        watched: Vec::new(),
         prefix: None,
         repro: None,
         seconds: 0.0,
@@ -245,17 +248,7 @@ fn harness_error(error: &HarnessError) -> Outcome {
 
 /// The same outcome for every check.
 fn all_of(case: &Case, outcome: &Outcome, took: Duration) -> CaseResult {
-    let said =
-        |check: &Check| CheckResult { name: check.name.clone(), rule: check.rule.clone(), outcome: outcome.clone() };
-    CaseResult {
-        id: case.id.clone(),
-        title: case.title.clone(),
-        checks: case.checks.iter().map(said).collect(),
-        watched: Vec::new(),
-        prefix: None,
-        repro: None,
-        seconds: took.as_secs_f64(),
-    }
+    CaseResult { seconds: took.as_secs_f64(), ..each(case, |_| outcome.clone()) }
 }
 
 #[cfg(test)]
@@ -276,9 +269,7 @@ mod tests {
     }
 
     fn twin() -> Case {
-        let rules = "area = 'PAIR'\ntitle = 't'\n[[rule]]\nid = 'PAIR-01'\ntitle = 't'\nstatement = 's'\nlevel = 'must'\n\
-                     profile = 'house'\nobserver = 'wire'\norigin = 'o'\n";
-        let rules = RuleBook::read([("r", rules)]).unwrap();
+        let rules = crate::rule::sample(&[("PAIR-01", "must")]);
         let text = "title = 't'\n[[turn]]\nsay = 'x'\n[check]\nk = { rule = 'PAIR-01', requests = 1 }\n\
                     [twin.t]\nset = { mode = 'deny' }\nneeds = 'k'\ncheck = { k = { rule = 'PAIR-01', requests = 1 } }\n";
         crate::case::read("x", "a/b", text, &rules).unwrap().twins.remove(0)

@@ -8,18 +8,19 @@ use super::asking::{denial, denied_by_rule, forbidden, judged_again, question};
 use super::batch::Batch;
 use super::call::{Approved, Raw, Refusal, Settled, Stage, Validated, append_note};
 use super::early::Early;
-use super::gate::{Gate, Held};
+use super::gate::Passage;
 use super::hooks::HookEnd;
+use super::last::{LastStages, hand_out};
 use super::nested::{Nested, Share};
 use super::observe::Observed;
 use super::plan::{Loaded, Planned};
 use super::policy::{Attempt, LoopAdvice, LoopTurn, Policies};
 use super::render::Rendering;
-use super::telemetry::{self, Ending};
+use super::telemetry::Ending;
 use crate::approval::{Decider, approved, denied};
 use crate::contract::{
     ApprovalRequirement, CallTools, Exposure, InterruptBehaviour, InvokedBy, Role, RunContext, ToolDispatcher,
-    ToolError, ToolMetadata, ToolOutput,
+    ToolError, ToolOutput,
 };
 use crate::event::{EventKind, EventLog, Mark};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
@@ -58,32 +59,6 @@ pub struct Executor {
     pub blocks: Rendering,
     /// What was read early for the calls of this turn.
     pub early: Early,
-}
-
-/// How calls pass the gate.
-#[derive(Clone, Debug)]
-pub enum Passage {
-    /// They take it.
-    Take(Gate),
-    /// They are made by a call that holds it already, so they do not take it again: a queued call between the two would
-    /// wait for the outer one, and the inner one for the queued one.
-    Inside,
-}
-
-impl Passage {
-    async fn shared(&self) -> Option<Held> {
-        match self {
-            Passage::Take(gate) => Some(gate.shared().await),
-            Passage::Inside => None,
-        }
-    }
-
-    async fn alone(&self) -> Option<Held> {
-        match self {
-            Passage::Take(gate) => Some(gate.alone().await),
-            Passage::Inside => None,
-        }
-    }
 }
 
 /// What a call came to, before it is settled.
@@ -519,36 +494,4 @@ impl Executor {
     fn note(&self, call: &Raw, kind: EventKind) {
         self.log.push(call.lane().clone(), kind, Vec::new());
     }
-}
-
-/// What the last stages of a call consult.
-#[derive(Clone, Copy)]
-pub struct LastStages<'a> {
-    /// Where it is logged.
-    pub log: &'a EventLog,
-    /// What keeps the result.
-    pub policies: &'a Policies,
-    /// Where the call is shown.
-    pub blocks: &'a Rendering,
-}
-
-/// Answers a call whose run was dropped before it settled.
-pub fn abandoned(call: &Raw, stages: LastStages<'_>) -> Settled {
-    stages.log.push(call.lane().clone(), EventKind::Cancelled, Vec::new());
-    stages.log.push(call.lane().clone(), EventKind::Settled { is_error: true }, Vec::new());
-    let settled = Settled::new(call.id(), ToolError::Cancelled.to_string(), true, true);
-    hand_out(call, None, Ending::NotStarted, &settled, stages);
-    settled
-}
-
-/// The last stages: telemetry, persist and render. Nothing changes the result any more.
-fn hand_out(call: &Raw, tool: Option<&ToolMetadata>, ending: Ending, settled: &Settled, stages: LastStages<'_>) {
-    telemetry::settled(call, tool, ending, settled);
-    if let Some(store) = &stages.policies.store {
-        let kept = std::panic::catch_unwind(AssertUnwindSafe(|| store.keep(settled)));
-        if !matches!(kept, Ok(Ok(()))) {
-            stages.log.push(call.lane().clone(), EventKind::NotPersisted, Vec::new());
-        }
-    }
-    stages.blocks.close(call, settled);
 }

@@ -1,7 +1,7 @@
 //! The gate: calls that may overlap hold it together, a call that may not holds it alone.
 //!
 //! A batch takes the gate once for all of its calls. A tool that calls tools already holds it, so its inner calls do not
-//! take it again: a second, queued writer between the two would otherwise wait for a call that waits for it.
+//! take it again ([`Passage::Inside`]).
 
 use std::sync::Arc;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
@@ -28,6 +28,34 @@ impl Gate {
     /// Waits until nobody holds the gate.
     pub async fn alone(&self) -> Held {
         Held::Alone(Arc::clone(&self.0).write_owned().await)
+    }
+}
+
+/// How calls pass the gate.
+#[derive(Clone, Debug)]
+pub enum Passage {
+    /// They take it.
+    Take(Gate),
+    /// They are made by a call that holds it already, so they do not take it again: a queued call between the two would
+    /// wait for the outer one, and the inner one for the queued one.
+    Inside,
+}
+
+impl Passage {
+    /// Waits until no call holds the gate alone.
+    pub async fn shared(&self) -> Option<Held> {
+        match self {
+            Passage::Take(gate) => Some(gate.shared().await),
+            Passage::Inside => None,
+        }
+    }
+
+    /// Waits until nobody holds the gate.
+    pub async fn alone(&self) -> Option<Held> {
+        match self {
+            Passage::Take(gate) => Some(gate.alone().await),
+            Passage::Inside => None,
+        }
     }
 }
 

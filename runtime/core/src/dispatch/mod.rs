@@ -25,6 +25,7 @@ mod fields;
 pub mod gate;
 pub mod hooks;
 pub mod hydrate;
+pub mod last;
 pub mod loop_guard;
 pub mod names;
 pub mod nested;

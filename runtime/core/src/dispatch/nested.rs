@@ -9,7 +9,9 @@
 use super::batch::{Batch, partition};
 use super::call::{Raw, Refusal, Stage};
 use super::early::Early;
-use super::execute::{Executor, Passage, abandoned};
+use super::execute::Executor;
+use super::gate::Passage;
+use super::last::abandoned;
 use super::plan::{Planned, Planner};
 use super::policy::Attempt;
 use crate::contract::{BoxFuture, CallTools, InnerCall, InnerResult, InvokedBy, ToolError, ToolInvocation};

@@ -2,7 +2,8 @@
 //!
 //! Hidden tools are not in it, so that nothing that is denied, withheld or out of scope can be found.
 
-use super::index::Index;
+use super::index::{Index, Vocabulary};
+use super::pattern::{Pattern, Texts};
 use crate::pool::source;
 use slot_runtime::contract::{Exposure, MetadataSnapshot, ToolMetadata};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,8 +46,11 @@ pub struct Library {
     /// By name; the index over words has them under their places here.
     tools: Vec<Arc<ToolMetadata>>,
     offered: BTreeSet<String>,
+    words: Vocabulary,
     by_words: Index,
     sources: Index,
+    /// Under their places in `tools`.
+    texts: Texts,
 }
 
 /// Where the words of a tool count how much.
@@ -60,25 +64,24 @@ impl Library {
         let is_deferred = |tool: &&Arc<ToolMetadata>| tool.exposure == Exposure::Deferred;
         let mut tools: Vec<Arc<ToolMetadata>> = snapshot.tools.values().filter(is_deferred).cloned().collect();
         tools.sort_by(|one, other| one.name.cmp(&other.name));
-        let (mut by_words, mut of_sources) = (Index::default(), BTreeMap::<&str, Vec<&str>>::new());
+        let (mut words, mut by_words, mut texts) = (Vocabulary::default(), Index::default(), Texts::default());
+        let mut of_sources: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for tool in &tools {
+            let (name, text) = (words.learn(&tool.name), words.learn(&tool.description));
+            let hint = words.learn(tool.search_hint.as_deref().unwrap_or_default());
+            let source = words.learn(source_of(tool));
             let fields = tool.schema.get("properties").and_then(|fields| fields.as_object());
-            let fields = fields.into_iter().flatten().map(|(name, _)| (name.as_str(), TEXT));
-            let own = [
-                (tool.name.as_str(), NAME),
-                (tool.description.as_str(), TEXT),
-                (tool.search_hint.as_deref().unwrap_or_default(), HINT),
-                (source_of(tool), TEXT),
-            ];
-            by_words.add(&tool.name, own.into_iter().chain(fields));
-            of_sources.entry(source_of(tool)).or_default().extend([tool.name.as_str(), tool.description.as_str()]);
+            let fields: Vec<usize> = fields.into_iter().flatten().flat_map(|(name, _)| words.learn(name)).collect();
+            by_words.add(&tool.name, &[(&name, NAME), (&text, TEXT), (&hint, HINT), (&source, TEXT), (&fields, TEXT)]);
+            of_sources.entry(source_of(tool)).or_default().extend(name.into_iter().chain(text));
+            texts.add([&tool.name, &tool.description]);
         }
         let mut sources = Index::default();
-        for (source, texts) in of_sources {
-            sources.add(source, std::iter::once((source, NAME)).chain(texts.into_iter().map(|text| (text, TEXT))));
+        for (source, of_tools) in of_sources {
+            sources.add(source, &[(&words.learn(source), NAME), (&of_tools, TEXT)]);
         }
         let offered = snapshot.catalog.names().iter().cloned().collect();
-        Library { tools, offered, by_words, sources }
+        Library { tools, offered, words, by_words, sources, texts }
     }
 
     /// How many tools can be found.
@@ -102,7 +105,14 @@ impl Library {
         &'a self,
         source: Option<&'b str>,
     ) -> impl Iterator<Item = &'a Arc<ToolMetadata>> + use<'a, 'b> {
-        self.tools.iter().filter(move |tool| source.is_none_or(|source| source_of(tool) == source))
+        self.tools.iter().filter(move |tool| is_from(tool, source))
+    }
+
+    /// The tools from this source, or all of them, in whose name or description the pattern is found, by name.
+    pub fn matching(&self, pattern: &Pattern, source: Option<&str>) -> Vec<&Arc<ToolMetadata>> {
+        let candidates = self.tools.iter().zip(self.texts.candidates(pattern)).filter(|(_, may)| *may);
+        let candidates = candidates.map(|(tool, _)| tool).filter(|tool| is_from(tool, source));
+        candidates.filter(|tool| pattern.matches(&tool.name) || pattern.matches(&tool.description)).collect()
     }
 
     /// How many tools each source has.
@@ -115,18 +125,23 @@ impl Library {
     /// The tools that the words describe, best first. Of very many tools, those of the sources that the words describe
     /// best, and of the source of the best tool.
     pub fn described(&self, query: &str, source: Option<&str>) -> Vec<&Arc<ToolMetadata>> {
+        let words = self.words.known(query);
         let mut found: Vec<&Arc<ToolMetadata>> =
-            self.by_words.search(query).into_iter().filter_map(|(at, _)| self.tools.get(at)).collect();
+            self.by_words.search(&words).into_iter().filter_map(|(at, _)| self.tools.get(at)).collect();
         if let Some(source) = source {
             found.retain(|tool| source_of(tool) == source);
         } else if self.tools.len() >= ROUTED {
             let best = found.first().map(|tool| source_of(tool));
-            let sources = self.sources.search(query).into_iter().take(ROUTES);
+            let sources = self.sources.search(&words).into_iter().take(ROUTES);
             let routes: BTreeSet<&str> = sources.map(|(at, _)| self.sources.name(at)).chain(best).collect();
             found.retain(|tool| routes.contains(source_of(tool)));
         }
         found
     }
+}
+
+fn is_from(tool: &ToolMetadata, source: Option<&str>) -> bool {
+    source.is_none_or(|source| source_of(tool) == source)
 }
 
 /// Where a tool comes from, in a word.

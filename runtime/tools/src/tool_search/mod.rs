@@ -5,6 +5,7 @@
 
 mod index;
 mod library;
+mod pattern;
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,7 @@ pub use library::{Library, Shelf};
 
 use crate::input::{fault, invalid, optional_count, optional_text, text};
 use library::source_of;
-use regex::RegexBuilder;
+use pattern::Pattern;
 use serde_json::{Map, Value, json};
 use slot_runtime::contract::{
     BoxFuture, Capability, CapabilitySet, Exposure, Presentation, Role, RunContext, Tool, ToolError, ToolMetadata,
@@ -31,8 +32,6 @@ const LONGEST_QUERY: usize = 1000;
 /// How much of a tool's text and schema is shown, in bytes.
 const SHOWN_TEXT: usize = 1024;
 const SHOWN_SCHEMA: usize = 8192;
-/// How large a compiled pattern may be, in bytes.
-const PATTERN_BYTES: usize = 1 << 18;
 
 const DESCRIPTION: &str = "\
 Find tools that are not in your list, such as those of connected servers, and see what they take. Say in query what the tool \
@@ -60,7 +59,7 @@ impl ToolSearch {
 /// How tools are looked for.
 enum By {
     Words,
-    Pattern(regex::Regex),
+    Pattern(Pattern),
     Name,
     Index,
 }
@@ -102,10 +101,8 @@ impl<'a> Request<'a> {
     }
 }
 
-fn pattern(text: &str) -> Result<regex::Regex, ValidationFault> {
-    let mut pattern = RegexBuilder::new(text);
-    pattern.case_insensitive(true).size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).nest_limit(32);
-    pattern.build().map_err(|error| {
+fn pattern(text: &str) -> Result<Pattern, ValidationFault> {
+    Pattern::of(text).map_err(|error| {
         fault("query", format!("it is no pattern: {error}; write it in the syntax of RE2, or use words"))
     })
 }
@@ -115,10 +112,7 @@ impl Request<'_> {
     fn find<'l>(&self, library: &'l Library) -> Vec<&'l Arc<ToolMetadata>> {
         match &self.by {
             By::Words => library.described(self.query, self.server),
-            By::Pattern(pattern) => library
-                .from(self.server)
-                .filter(|tool| pattern.is_match(&tool.name) || pattern.is_match(&tool.description))
-                .collect(),
+            By::Pattern(pattern) => library.matching(pattern, self.server),
             By::Name => {
                 let query = self.query.trim().strip_prefix("select:").unwrap_or(self.query);
                 let mut found: Vec<&Arc<ToolMetadata>> = Vec::new();

@@ -93,6 +93,8 @@ pub(super) struct Builder {
     calls: Calls,
     text: Joint,
     reasoning: Joint,
+    /// How many bytes of blocks are kept for the way back.
+    kept_bytes: usize,
     /// How many events were taken.
     events: u64,
     stop: Option<StopReason>,
@@ -127,6 +129,15 @@ impl Builder {
 
     pub(super) fn limit(&self, what: &'static str, limit: usize) -> DecodeError {
         DecodeError::Limit { event: self.events, what, limit }
+    }
+
+    /// Counts bytes of a block that is kept for the way back.
+    pub(super) fn keep(&mut self, bytes: usize) -> Result<(), DecodeError> {
+        self.kept_bytes += bytes;
+        if self.kept_bytes > self.limits.max_text_bytes {
+            return Err(self.limit("bytes of signed blocks", self.limits.max_text_bytes));
+        }
+        Ok(())
     }
 
     /// Counts an event.

@@ -36,6 +36,14 @@ impl<'a> Piece<'a> {
         Some(unescape(token))
     }
 
+    /// The text of a JSON value, and whether it is no string: then its text is the value as it stands.
+    pub(super) fn of_any(value: &'a RawValue) -> (Self, bool) {
+        match Self::of(value) {
+            Some(text) => (text, false),
+            None => (Self::plain(value.get()), true),
+        }
+    }
+
     /// Whether there is nothing in it, not even half a character.
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.lead.is_none() && self.tail.is_none()

@@ -117,22 +117,10 @@ pub fn marks_are_found(trace: &WireTrace) -> Vec<Finding> {
 fn marked() -> Provider {
     Provider {
         id: "anthropic".to_owned(),
-        title: String::new(),
         dialects: vec![Dialect::Anthropic],
-        checked: String::new(),
-        source: String::new(),
-        first_hand: false,
-        mode: Mode::Marked,
-        minimum: 1,
-        model: Vec::new(),
-        unit: 1,
         lookback: Some(LOOKBACK),
         most_marks: Some(MOST_MARKS),
-        ttl_seconds: None,
-        read: 100,
-        write: 1250,
-        usd: None,
-        priced: None,
+        ..Provider::nameless(Mode::Marked)
     }
 }
 

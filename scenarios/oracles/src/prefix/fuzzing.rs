@@ -2,7 +2,7 @@
 //!
 //! Whatever is captured, the meter survives it, and its numbers agree with a naive second count over the rendered bytes.
 
-use super::{Captured, Dialect, Mode, Prompt, Provider, measure, tokens};
+use super::{Captured, Mode, Prompt, Provider, measure, tokens};
 
 /// Most requests of one input: the naive count compares each with each.
 const MOST: usize = 12;
@@ -60,23 +60,12 @@ fn naive(a: &[u8], b: &[u8]) -> usize {
 
 fn provider(mode: Mode) -> Provider {
     Provider {
-        id: "fuzz".to_owned(),
-        title: String::new(),
-        dialects: vec![Dialect::Chat, Dialect::Anthropic, Dialect::Responses],
-        checked: String::new(),
-        source: String::new(),
-        first_hand: false,
-        mode,
         minimum: 4,
-        model: Vec::new(),
         unit: 2,
         lookback: (mode == Mode::Marked).then_some(3),
         most_marks: (mode != Mode::Units).then_some(4),
         ttl_seconds: Some(300),
-        read: 100,
-        write: 1250,
-        usd: None,
-        priced: None,
+        ..Provider::nameless(mode)
     }
 }
 

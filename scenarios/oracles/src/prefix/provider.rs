@@ -77,6 +77,29 @@ fn one() -> usize {
 }
 
 impl Provider {
+    /// A provider of no name that keeps everything, for whoever brings rules of their own.
+    pub fn nameless(mode: Mode) -> Provider {
+        Provider {
+            id: String::new(),
+            title: String::new(),
+            dialects: vec![Dialect::Chat, Dialect::Anthropic, Dialect::Responses],
+            checked: String::new(),
+            source: String::new(),
+            first_hand: false,
+            mode,
+            minimum: 1,
+            model: Vec::new(),
+            unit: 1,
+            lookback: None,
+            most_marks: None,
+            ttl_seconds: None,
+            read: 100,
+            write: 1250,
+            usd: None,
+            priced: None,
+        }
+    }
+
     /// The least tokens that are kept for this model.
     pub fn minimum_for(&self, model: &str) -> usize {
         // A gateway may put its own name before that of the model.
@@ -103,11 +126,8 @@ pub(super) fn sample(mode: Mode) -> Provider {
     Provider {
         id: "p".into(),
         title: "P".into(),
-        dialects: vec![Dialect::Chat, Dialect::Anthropic, Dialect::Responses],
         checked: "2026-01-01".into(),
         source: "test".into(),
-        first_hand: false,
-        mode,
         minimum: 10,
         model: vec![
             ModelMinimum { begins: "big".into(), minimum: 40 },
@@ -117,10 +137,8 @@ pub(super) fn sample(mode: Mode) -> Provider {
         lookback: (mode == Mode::Marked).then_some(3),
         most_marks: (mode != Mode::Units).then_some(4),
         ttl_seconds: Some(300),
-        read: 100,
         write: if mode == Mode::Units { 1000 } else { 1250 },
-        usd: None,
-        priced: None,
+        ..Provider::nameless(mode)
     }
 }
 

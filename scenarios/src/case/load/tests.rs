@@ -1,17 +1,5 @@
 use super::*;
-
-const RULES: &str = r#"
-area = "PAIR"
-title = "t"
-[[rule]]
-id = "PAIR-01"
-title = "t"
-statement = "s"
-level = "must"
-profile = "universal"
-observer = "wire"
-origin = "o"
-"#;
+use crate::rule;
 
 const GOOD: &str = r#"title = "a call is answered"
 [world]
@@ -35,7 +23,7 @@ check = { again = { rule = "PAIR-01", result.c1 = "answered" } }
 "#;
 
 fn rules() -> RuleBook {
-    RuleBook::read([("r.toml", RULES)]).unwrap()
+    rule::sample(&[("PAIR-01", "must")])
 }
 
 /// Reads the good case after one replacement; `expect` are parts of its problems, in order.
@@ -86,9 +74,8 @@ fn a_twin_that_is_compared_is_played_again_with_its_base() {
     let text = GOOD.replace("result.c1 = \"answered\"", "oracle = 'O01'");
     let source = |text: &str| read("x.toml", "pair/x", text, &rules()).unwrap().twins[0].source.clone();
     assert!(source(&text).get("twin").is_none());
-    let rules = RULES.replace("PAIR", "LIVE").replace("LIVE-01", "LIVE-03");
     let text = GOOD.replace("PAIR-01", "LIVE-03").replace("result.c1 = \"answered\"", "oracle = 'O53'");
-    let rules = RuleBook::read([("r.toml", rules.as_str())]).unwrap();
+    let rules = rule::sample(&[("LIVE-03", "must")]);
     let set = read("x.toml", "pair/x", &text, &rules).unwrap();
     let again = read("y.toml", "pair/x", &set.twins[0].source.document(), &rules).unwrap();
     assert_eq!(again.twins.len(), 1);

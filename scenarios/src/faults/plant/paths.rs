@@ -1,6 +1,7 @@
 //! The boundary of the reference runtime, in the ways in which paths and writes of others go wrong.
 
-use super::{Seam, io};
+use super::Seam;
+use super::files::io;
 use slot_runtime::boundary::{
     BoundaryError, Change, ChangeGate, EntryKind, FileBoundary, Listing, Metadata, Narrowed, OpenDir, OpenFile, Tree,
     WriteMode, Written,

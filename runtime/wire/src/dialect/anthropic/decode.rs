@@ -21,7 +21,6 @@ pub(in crate::dialect) struct Anthropic {
     /// The blocks of reasoning, in the order in which they began.
     sealed: Vec<Sealed>,
     usage: UsageSum,
-    kept_bytes: usize,
 }
 
 /// A block that may go back.
@@ -247,9 +246,7 @@ impl Anthropic {
                 let name = identity(block.name).ok_or_else(bad)?;
                 let mut head = Fragment { index, id, name, opens: true, ..Fragment::default() };
                 let Some(input) = block.input else { return to.call(&head, deltas) };
-                let text = Piece::of(input);
-                let is_value = text.is_none();
-                let text = text.unwrap_or_else(|| Piece::plain(input.get()));
+                let (text, is_value) = Piece::of_any(input);
                 let Some(index) = index else {
                     // Fragments cannot be told to follow, so the input is taken as all there is.
                     (head.arguments, head.is_value) = (text, is_value);
@@ -274,8 +271,8 @@ impl Anthropic {
         Ok(())
     }
 
-    fn seal(&mut self, index: Option<u64>, verbatim: Option<&str>, to: &Builder) -> Result<(), DecodeError> {
-        self.keep(verbatim.map_or(0, str::len), to)?;
+    fn seal(&mut self, index: Option<u64>, verbatim: Option<&str>, to: &mut Builder) -> Result<(), DecodeError> {
+        to.keep(verbatim.map_or(0, str::len))?;
         if self.sealed.len() >= to.limits().max_calls {
             return Err(to.limit("blocks of reasoning", to.limits().max_calls));
         }
@@ -286,15 +283,6 @@ impl Anthropic {
             verbatim: verbatim.map(str::to_owned),
             ..Sealed::default()
         });
-        Ok(())
-    }
-
-    /// Counts bytes that are kept for the way back.
-    fn keep(&mut self, bytes: usize, to: &Builder) -> Result<(), DecodeError> {
-        self.kept_bytes += bytes;
-        if self.kept_bytes > to.limits().max_text_bytes {
-            return Err(to.limit("bytes of signed blocks", to.limits().max_text_bytes));
-        }
         Ok(())
     }
 
@@ -309,9 +297,7 @@ impl Anthropic {
             to.text(&piece, deltas)?;
         }
         if let Some(value) = delta.partial_json {
-            let text = Piece::of(value);
-            let is_value = text.is_none();
-            let arguments = text.unwrap_or_else(|| Piece::plain(value.get()));
+            let (arguments, is_value) = Piece::of_any(value);
             to.call(&Fragment { index, arguments, is_value, ..Fragment::default() }, deltas)?;
         }
         let thinking = delta.thinking.and_then(Piece::of).unwrap_or_default();
@@ -320,7 +306,7 @@ impl Anthropic {
         if thinking.is_empty() && signature.is_empty() {
             return Ok(());
         }
-        self.keep(thinking.text().len() + signature.text().len(), to)?;
+        to.keep(thinking.text().len() + signature.text().len())?;
         let open = self.sealed.iter_mut().rev().find(|block| block.index == index && !block.closed);
         match open {
             Some(block) => {

@@ -238,13 +238,12 @@ fn fragment<'a>(
     function: Option<&FunctionForm<'a>>,
 ) -> Option<Fragment<'a>> {
     let arguments = function.and_then(|function| function.arguments);
-    let text = arguments.and_then(Piece::of);
-    let is_value = arguments.is_some() && text.is_none();
+    let (arguments, is_value) = arguments.map(Piece::of_any).unwrap_or_default();
     Some(Fragment {
         index: index.and_then(whole_number),
         id: identity(id)?,
         name: identity(function.and_then(|function| function.name))?,
-        arguments: text.or(arguments.map(|value| Piece::plain(value.get()))).unwrap_or_default(),
+        arguments,
         is_value,
         opens: false,
     })

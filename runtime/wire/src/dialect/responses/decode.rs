@@ -25,7 +25,6 @@ pub(in crate::dialect) struct Responses {
     /// The items by their place in the output.
     items: BTreeMap<u64, Progress>,
     sealed: Vec<(u64, OpaqueBlock)>,
-    kept_bytes: usize,
     /// The items are those of the finished response. Servers that count places in their own way say here again what
     /// they have said under another place.
     late: bool,
@@ -212,9 +211,7 @@ impl Grammar for Responses {
 }
 
 fn arguments(index: Option<u64>, value: Option<&RawValue>) -> Fragment<'_> {
-    let text = value.and_then(Piece::of);
-    let is_value = value.is_some() && text.is_none();
-    let arguments = text.or(value.map(|value| Piece::plain(value.get()))).unwrap_or_default();
+    let (arguments, is_value) = value.map(Piece::of_any).unwrap_or_default();
     Fragment { index, arguments, is_value, ..Fragment::default() }
 }
 
@@ -315,10 +312,7 @@ impl Responses {
                 if known || item.encrypted_content.and_then(Piece::of).is_none_or(|sealed| sealed.is_empty()) {
                     return Ok(());
                 }
-                self.kept_bytes += json.len();
-                if self.kept_bytes > to.limits().max_text_bytes {
-                    return Err(to.limit("bytes of signed blocks", to.limits().max_text_bytes));
-                }
+                to.keep(json.len())?;
                 let place = index.unwrap_or(u64::MAX);
                 self.sealed.retain(|(index, _)| *index != place || place == u64::MAX);
                 let block = OpaqueBlock { dialect: Dialect::Responses, after_text, after_calls, json: json.to_owned() };
