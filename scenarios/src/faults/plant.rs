@@ -318,6 +318,8 @@ pub enum Seam {
     PatchFirst,
     /// What a patch says of permissions is passed over.
     PatchPlain,
+    /// A file that is moved is a new one.
+    PatchAnew,
     /// Sections of a patch that cannot be applied are passed over.
     PatchSkips,
     /// Repositories are looked at as they are by hand, with whatever they configure.

@@ -238,7 +238,8 @@ pub enum Change<'a> {
         bytes: &'a [u8],
         /// What may be there.
         mode: WriteMode,
-        /// The file whose permissions a new one gets; what the process gives where absent.
+        /// The file that it was moved from, as it is before any of the changes: a new one gets its permissions, in place
+        /// of those that the process gives, and a gate is shown it.
         like: Option<&'a str>,
         /// Whether it can be run by whoever may read it, in place of what it would be without this.
         executable: Option<bool>,

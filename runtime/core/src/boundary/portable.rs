@@ -22,6 +22,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fmt,
+    fs::File,
     hash::{BuildHasher, Hasher, RandomState},
     io::{self, Write},
     path::{Component, Path, PathBuf},
@@ -65,6 +66,8 @@ struct Draft<'a, P> {
     bytes: &'a [u8],
     /// Its permissions, of those it would get by itself.
     permissions: P,
+    /// What the file was moved from.
+    moved_from: Option<&'a File>,
     /// Who has the last word on it.
     gate: Option<&'a dyn ChangeGate>,
 }
@@ -174,7 +177,7 @@ impl Workspace {
 
     /// Replaces or creates a file in one step. See [`super::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        self.write(path, mode, &Draft { bytes, permissions: |given| given, gate: None })
+        self.write(path, mode, &Draft { bytes, permissions: |given| given, moved_from: None, gate: None })
     }
 
     /// The same, with the draft's permissions, and if its gate admits it.
@@ -227,10 +230,16 @@ impl Workspace {
         changes: &[Change<'_>],
         gate: Option<&dyn ChangeGate>,
     ) -> Result<Vec<Written>, BoundaryError> {
+        // A name that something was moved from may be taken by a change before.
+        let moved_from = |change: &Change<'_>| match *change {
+            Change::Write { like, .. } => like.map(|like| self.open_file(like)).transpose(),
+            Change::Remove { .. } => Ok(None),
+        };
+        let moved_from: Vec<Option<OpenFile>> = changes.iter().map(moved_from).collect::<Result<_, _>>()?;
         let (mut undos, mut written) = (Vec::new(), Vec::new());
-        for change in changes {
+        for (change, moved_from) in changes.iter().zip(&moved_from) {
             let (Change::Write { path, .. } | Change::Remove { path }) = *change;
-            match self.change(*change, gate) {
+            match self.change(*change, moved_from.as_ref(), gate) {
                 Ok((done, old)) => {
                     written.push(done);
                     undos.push((path, old));
@@ -239,7 +248,8 @@ impl Workspace {
                     let back = |(path, old): (&str, Option<Old>)| {
                         let taken = match old {
                             Some(old) => {
-                                let draft = Draft { bytes: &old.bytes, permissions: |_| old.mode, gate: None };
+                                let permissions = |_| old.mode;
+                                let draft = Draft { bytes: &old.bytes, permissions, moved_from: None, gate: None };
                                 self.write(path, WriteMode::Overwrite, &draft).map(drop)
                             }
                             None => self.remove(path, None),
@@ -262,16 +272,17 @@ impl Workspace {
     fn change(
         &self,
         change: Change<'_>,
+        moved_from: Option<&OpenFile>,
         gate: Option<&dyn ChangeGate>,
     ) -> Result<(Written, Option<Old>), BoundaryError> {
         let old = |path: &str| -> Result<Old, BoundaryError> {
             let (mut bytes, mut open) = (Vec::new(), self.open_file(path)?);
             io::Read::read_to_end(&mut open.file, &mut bytes).map_err(|e| BoundaryError::from_io(path, "read", e))?;
-            Ok(Old { bytes, mode: self.permissions(path)? })
+            Ok(Old { bytes, mode: mode_of(path, &open.file)? })
         };
         match change {
-            Change::Write { path, bytes, mode, like, executable } => {
-                let like = like.map(|like| self.permissions(like)).transpose()?;
+            Change::Write { path, bytes, mode, executable, .. } => {
+                let like = moved_from.map(|open| mode_of(path, &open.file)).transpose()?;
                 let before = match old(path) {
                     Ok(old) => Some(old),
                     Err(BoundaryError::NotFound { .. }) => None,
@@ -279,7 +290,8 @@ impl Workspace {
                 };
                 let like = like.filter(|_| before.is_none());
                 let permissions = |given| made_executable(like.unwrap_or(given), executable);
-                Ok((self.write(path, mode, &Draft { bytes, permissions, gate })?, before))
+                let moved_from = moved_from.map(|open| &open.file);
+                Ok((self.write(path, mode, &Draft { bytes, permissions, moved_from, gate })?, before))
             }
             Change::Remove { path } => {
                 let before = old(path)?;
@@ -290,17 +302,11 @@ impl Workspace {
         }
     }
 
-    fn permissions(&self, path: &str) -> Result<u32, BoundaryError> {
-        let place = self.place(path)?;
-        let found = place.root.handle.metadata(&place.relative).map_err(|e| place.error("look at", e))?;
-        Ok(found.permissions().mode())
-    }
-
     fn remove(&self, path: &str, gate: Option<&dyn ChangeGate>) -> Result<(), BoundaryError> {
         let place = self.place(path)?;
         self.require_writable(&place)?;
         place.require_file("remove")?;
-        self.judge(&place, &place.canonical()?, true, None, gate)?;
+        self.judge(&place, &place.canonical()?, true, (None, None), gate)?;
         self.before(path, WriteStep::Remove)?;
         place.root.handle.remove_file(place.canonical()?).map_err(|e| place.error("remove", e))
     }
@@ -342,7 +348,7 @@ impl Workspace {
         file.set_permissions(cap_std::fs::Permissions::from_mode(mode & KEPT_MODE)).map_err(failed)?;
         self.before(place.text, WriteStep::Sync)?;
         file.sync_all().map_err(failed)?;
-        self.judge(place, target, old.is_some(), Some(draft.bytes), draft.gate)?;
+        self.judge(place, target, old.is_some(), (draft.moved_from, Some(draft.bytes)), draft.gate)?;
         self.before(place.text, WriteStep::Rename)?;
         folder.rename(temporary, folder, target).map_err(failed)
     }
@@ -372,13 +378,13 @@ impl Workspace {
         place: &Place<'_>,
         target: &Path,
         exists: bool,
-        new: Option<&[u8]>,
+        (moved_from, new): (Option<&File>, Option<&[u8]>),
         gate: Option<&dyn ChangeGate>,
     ) -> Result<(), BoundaryError> {
         let Some(gate) = gate else { return Ok(()) };
         let old = if exists { Some(self.open_file(place.text)?.file) } else { None };
         let resolved = if place.is_workspace { target.to_owned() } else { place.root.path.join(target) };
-        gate.judge(&Pending { path: place.text, resolved: &resolved, old: old.as_ref(), new })
+        gate.judge(&Pending { path: place.text, resolved: &resolved, old: old.as_ref(), moved_from, new })
     }
 
     fn before(&self, path: &str, step: WriteStep) -> Result<(), BoundaryError> {
@@ -504,6 +510,11 @@ impl Place<'_> {
             _ => BoundaryError::from_io(self.text, doing, error),
         }
     }
+}
+
+fn mode_of(path: &str, file: &File) -> Result<u32, BoundaryError> {
+    let found = file.metadata().map_err(|e| BoundaryError::from_io(path, "look at", e))?;
+    Ok(std::os::unix::fs::PermissionsExt::mode(&found.permissions()))
 }
 
 fn kind_of(kind: cap_std::fs::FileType) -> EntryKind {

@@ -154,6 +154,13 @@ struct Touched {
     executable: Option<bool>,
 }
 
+impl Touched {
+    /// What comes under its name after this is another file.
+    fn gone(&mut self) {
+        (self.after, self.like, self.executable) = (None, None, None);
+    }
+}
+
 /// All files that the patch touches, in its order.
 struct Plan<'a> {
     boundary: &'a dyn FileBoundary,
@@ -199,7 +206,7 @@ impl Plan<'_> {
                         return Err(ToolError::InvalidInput(words::not_all(path)));
                     }
                 }
-                (self.touched[index].after, self.touched[index].executable) = (None, None);
+                self.touched[index].gone();
                 self.told.push(format!("D {path}"));
             }
             Action::Update { path, to } => {
@@ -214,8 +221,8 @@ impl Plan<'_> {
                 };
                 let target = self.absent(to)?;
                 let from = &mut self.touched[index];
-                let like = from.before.is_some().then(|| from.path.clone()).or_else(|| from.like.clone());
-                (from.after, from.executable) = (None, None);
+                let like = if from.before.is_some() { Some(from.path.clone()) } else { from.like.take() };
+                from.gone();
                 let moved = &mut self.touched[target];
                 (moved.after, moved.like, moved.executable) = (Some(new), like, executable);
                 self.told.push(format!("R {path} -> {to}{what}"));

@@ -22,6 +22,7 @@ pub(super) fn decorates(seam: Seam) -> bool {
             | Seam::PatchReplaces
             | Seam::PatchTidies
             | Seam::PatchPlain
+            | Seam::PatchAnew
     )
 }
 
@@ -164,7 +165,7 @@ impl FileBoundary for Paths {
         }
         match self.seam {
             Seam::BoundaryJoin => changes.iter().map(|change| self.change(*change)).collect(),
-            Seam::PatchReplaces | Seam::PatchTidies | Seam::PatchPlain => {
+            Seam::PatchReplaces | Seam::PatchTidies | Seam::PatchPlain | Seam::PatchAnew => {
                 let tidied: Vec<Vec<u8>> = changes
                     .iter()
                     .map(|change| match *change {
@@ -178,7 +179,7 @@ impl FileBoundary for Paths {
                         path,
                         bytes,
                         mode: if self.seam == Seam::PatchReplaces { WriteMode::Overwrite } else { mode },
-                        like,
+                        like: like.filter(|_| self.seam != Seam::PatchAnew),
                         executable: executable.filter(|_| self.seam != Seam::PatchPlain),
                     },
                     remove => remove,

@@ -31,12 +31,12 @@ const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
 /// The permissions of a new folder before the process's own mask.
 const NEW_FOLDER: Mode = Mode::from_raw_mode(0o777);
 /// The permissions a replaced file keeps. The set-user and set-group bits are dropped, as the system does on a write.
-pub(super) const KEPT_MODE: u32 = 0o1777;
+const KEPT_MODE: u32 = 0o1777;
 
 impl Workspace {
     /// Replaces or creates a file in one step. See [`crate::boundary::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        let job = Job { workspace: self, path, bytes, new_mode: None, executable: None, gate: None };
+        let job = Job { workspace: self, path, bytes, moved_from: None, executable: None, gate: None };
         let (written, undo) = self.write_undoable(&job, mode, false)?;
         undo.settle();
         Ok(written)
@@ -119,8 +119,8 @@ pub(super) struct Job<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) path: &'a str,
     pub(super) bytes: &'a [u8],
-    /// The permissions of a file that is created; where absent, those that the process gives.
-    pub(super) new_mode: Option<Mode>,
+    /// What the file was moved from, and what it is like if it is created; where absent, like what the process makes.
+    pub(super) moved_from: Option<&'a File>,
     /// Whether the file can be run, in place of what its permissions would say.
     pub(super) executable: Option<bool>,
     /// Who has the last word on it.
@@ -203,10 +203,11 @@ impl Job<'_> {
         }
         let (folder, folders) = NewFolders::make(self.workspace, self.path, place, parents)?;
         let temporary = self.fill(&folder, NEW_FILE)?;
-        if self.new_mode.is_some() || self.executable.is_some() {
+        if self.moved_from.is_some() || self.executable.is_some() {
             self.workspace.before(self.path, WriteStep::KeepOwnerAndMode)?;
-            let given = fs::fstat(&temporary.file).map_err(|e| failed(self.path, "write", e))?.st_mode;
-            self.set_mode(&temporary.file, self.new_mode.map_or(given, Mode::as_raw_mode))?;
+            let like = self.moved_from.unwrap_or(&temporary.file);
+            let like = fs::fstat(like).map_err(|e| failed(self.path, "look at", e))?;
+            self.set_mode(&temporary.file, like.st_mode)?;
         }
         self.sync(&temporary.file)?;
         self.judge_new(place, missing)?;
