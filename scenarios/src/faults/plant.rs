@@ -320,6 +320,8 @@ pub enum Seam {
     PatchPlain,
     /// A file that is moved is a new one.
     PatchAnew,
+    /// What is taken back keeps the permissions that it has, or gets those of a new file.
+    RevertPlain,
     /// Sections of a patch that cannot be applied are passed over.
     PatchSkips,
     /// Repositories are looked at as they are by hand, with whatever they configure.
@@ -735,10 +737,10 @@ impl FileBoundary for Files {
         if let [Change::Write { path, .. }] = changes {
             self.refuse_link(path)?;
         }
-        if let [change @ Change::Write { path, mode, like, executable, .. }] = changes
+        if let [change @ Change::Write { path, mode, like, permissions, .. }] = changes
             && let Some(bytes) = fresh::written(self.seam, change)?
         {
-            let change = Change::Write { path, bytes: &bytes, mode: *mode, like: *like, executable: *executable };
+            let change = Change::Write { path, bytes: &bytes, mode: *mode, like: *like, permissions: *permissions };
             return self.inner.change_gated(&[change], gate);
         }
         if self.seam != Seam::PatchInPart {

@@ -88,7 +88,8 @@ pub trait FileBoundary: Send + Sync {
     /// Replaces or creates a regular file in one step, and with it the folders that are missing on the way. After an
     /// error the file is as it was, and no folder or temporary file is left behind.
     fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        let written = self.change_all(&[Change::Write { path, bytes, mode, like: None, executable: None }])?;
+        let written =
+            self.change_all(&[Change::Write { path, bytes, mode, like: None, permissions: Permissions::Kept }])?;
         written.into_iter().next().ok_or_else(|| BoundaryError::Unstable { path: path.to_owned() })
     }
 
@@ -241,8 +242,8 @@ pub enum Change<'a> {
         /// The file that it was moved from, as it is before any of the changes: a new one gets its permissions, in place
         /// of those that the process gives, and a gate is shown it.
         like: Option<&'a str>,
-        /// Whether it can be run by whoever may read it, in place of what it would be without this.
-        executable: Option<bool>,
+        /// What becomes of its permissions.
+        permissions: Permissions,
     },
     /// A regular file is removed; a link is followed to what it names, and stays.
     Remove {
@@ -251,12 +252,27 @@ pub enum Change<'a> {
     },
 }
 
-/// The permission bits of a file that can be run by whoever may read it, or by nobody; unchanged where nothing is said.
-fn made_executable(mode: u32, executable: Option<bool>) -> u32 {
-    match executable {
-        None => mode,
-        Some(true) => mode | ((mode & 0o444) >> 2),
-        Some(false) => mode & !0o111,
+/// What becomes of the permissions of a file that is written. The bits that let a program run as its
+/// owner or its group are never set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permissions {
+    /// They are those of the file that is replaced; those of a new one are what its change says.
+    Kept,
+    /// Besides, whoever may read it may run it, or nobody may.
+    Executable(bool),
+    /// They are these bits.
+    Exactly(u32),
+}
+
+impl Permissions {
+    /// The bits, where they would be `bits` without this.
+    fn of(self, bits: u32) -> u32 {
+        match self {
+            Permissions::Kept => bits,
+            Permissions::Executable(true) => bits | ((bits & 0o444) >> 2),
+            Permissions::Executable(false) => bits & !0o111,
+            Permissions::Exactly(bits) => bits,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ mod tree;
 
 use super::{
     BoundaryError, Change, ChangeGate, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, Pending, StepGate,
-    WriteMode, WriteStep, Written, made_executable,
+    WriteMode, WriteStep, Written,
     path::{Part, is_shell_word, names_of, parse, strip_root},
     protected::Places,
     shown_path,
@@ -281,7 +281,7 @@ impl Workspace {
             Ok(Old { bytes, mode: mode_of(path, &open.file)? })
         };
         match change {
-            Change::Write { path, bytes, mode, executable, .. } => {
+            Change::Write { path, bytes, mode, permissions, .. } => {
                 let like = moved_from.map(|open| mode_of(path, &open.file)).transpose()?;
                 let before = match old(path) {
                     Ok(old) => Some(old),
@@ -289,7 +289,7 @@ impl Workspace {
                     Err(error) => return Err(error),
                 };
                 let like = like.filter(|_| before.is_none());
-                let permissions = |given| made_executable(like.unwrap_or(given), executable);
+                let permissions = |given| permissions.of(like.unwrap_or(given));
                 let moved_from = moved_from.map(|open| &open.file);
                 Ok((self.write(path, mode, &Draft { bytes, permissions, moved_from, gate })?, before))
             }

@@ -15,7 +15,7 @@ use crate::{
 use patch::{Action, FilePatch, MOST_FUZZ, apply, created, parse};
 use serde_json::{Value, json};
 use slot_runtime::{
-    boundary::{BoundaryError, Change, FileBoundary, WriteMode},
+    boundary::{BoundaryError, Change, FileBoundary, Permissions, WriteMode},
     contract::{
         BoxFuture, Capability, CapabilitySet, InterruptBehaviour, Presentation, RunContext, Tool, ToolError,
         ToolOutput, ToolSpec, ValidationFault,
@@ -181,7 +181,7 @@ fn patch_files(boundary: &dyn FileBoundary, request: &Request<'_>) -> Result<Str
         bytes: file.after.as_deref().unwrap_or_default(),
         mode: if file.before.is_some() { WriteMode::Overwrite } else { WriteMode::Create },
         like: file.like.as_deref(),
-        executable: file.executable,
+        permissions: file.executable.map_or(Permissions::Kept, Permissions::Executable),
     });
     let removes = plan.touched.iter().filter(|file| file.before.is_some() && file.after.is_none());
     let changes: Vec<Change<'_>> = writes.chain(removes.map(|file| Change::Remove { path: &file.path })).collect();

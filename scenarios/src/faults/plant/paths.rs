@@ -2,8 +2,8 @@
 
 use super::{Seam, io};
 use slot_runtime::boundary::{
-    BoundaryError, Change, ChangeGate, EntryKind, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Tree, WriteMode,
-    Written,
+    BoundaryError, Change, ChangeGate, EntryKind, FileBoundary, Listing, Metadata, OpenDir, OpenFile, Permissions,
+    Tree, WriteMode, Written,
 };
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub(super) fn decorates(seam: Seam) -> bool {
             | Seam::PatchTidies
             | Seam::PatchPlain
             | Seam::PatchAnew
+            | Seam::RevertPlain
     )
 }
 
@@ -165,7 +166,7 @@ impl FileBoundary for Paths {
         }
         match self.seam {
             Seam::BoundaryJoin => changes.iter().map(|change| self.change(*change)).collect(),
-            Seam::PatchReplaces | Seam::PatchTidies | Seam::PatchPlain | Seam::PatchAnew => {
+            Seam::PatchReplaces | Seam::PatchTidies | Seam::PatchPlain | Seam::PatchAnew | Seam::RevertPlain => {
                 let tidied: Vec<Vec<u8>> = changes
                     .iter()
                     .map(|change| match *change {
@@ -175,12 +176,15 @@ impl FileBoundary for Paths {
                     })
                     .collect();
                 let changed = changes.iter().zip(&tidied).map(|(change, bytes)| match *change {
-                    Change::Write { path, mode, like, executable, .. } => Change::Write {
+                    Change::Write { path, mode, like, permissions, .. } => Change::Write {
                         path,
                         bytes,
                         mode: if self.seam == Seam::PatchReplaces { WriteMode::Overwrite } else { mode },
                         like: like.filter(|_| self.seam != Seam::PatchAnew),
-                        executable: executable.filter(|_| self.seam != Seam::PatchPlain),
+                        permissions: match (self.seam, permissions) {
+                            (Seam::PatchPlain, _) | (Seam::RevertPlain, Permissions::Exactly(_)) => Permissions::Kept,
+                            _ => permissions,
+                        },
                     },
                     remove => remove,
                 });

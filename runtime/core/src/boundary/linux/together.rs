@@ -8,7 +8,7 @@ use super::{
     walk::Found,
     write::{Job, Undo},
 };
-use crate::boundary::{BoundaryError, Change, ChangeGate, EntryKind, OpenFile, Written};
+use crate::boundary::{BoundaryError, Change, ChangeGate, EntryKind, OpenFile, Permissions, Written};
 
 impl Workspace {
     /// Makes changes, all of them or none. See [`crate::boundary::FileBoundary::change_all`].
@@ -32,12 +32,13 @@ impl Workspace {
         for (change, moved_from) in changes.iter().zip(&moved_from) {
             let moved_from = moved_from.as_ref().map(|open| &open.file);
             let made = match *change {
-                Change::Write { path, bytes, mode, executable, .. } => {
-                    let job = Job { workspace: self, path, bytes, moved_from, executable, gate };
+                Change::Write { path, bytes, mode, permissions, .. } => {
+                    let job = Job { workspace: self, path, bytes, moved_from, permissions, gate };
                     self.write_undoable(&job, mode, keep_old)
                 }
                 Change::Remove { path } => {
-                    let job = Job { workspace: self, path, bytes: &[], moved_from, executable: None, gate };
+                    let job =
+                        Job { workspace: self, path, bytes: &[], moved_from, permissions: Permissions::Kept, gate };
                     self.remove_undoable(&job)
                 }
             };

@@ -8,9 +8,7 @@ use super::{
     Retry, Root, Workspace, failed, kind_of, raced,
     walk::{Found, Missing, Place},
 };
-use crate::boundary::{
-    BoundaryError, ChangeGate, EntryKind, WriteMode, WriteStep, Written, made_executable, shown_path,
-};
+use crate::boundary::{BoundaryError, ChangeGate, EntryKind, Permissions, WriteMode, WriteStep, Written, shown_path};
 use rustix::{
     fs::{self, AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid},
     io::Errno,
@@ -36,7 +34,7 @@ const KEPT_MODE: u32 = 0o1777;
 impl Workspace {
     /// Replaces or creates a file in one step. See [`crate::boundary::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        let job = Job { workspace: self, path, bytes, moved_from: None, executable: None, gate: None };
+        let job = Job { workspace: self, path, bytes, moved_from: None, permissions: Permissions::Kept, gate: None };
         let (written, undo) = self.write_undoable(&job, mode, false)?;
         undo.settle();
         Ok(written)
@@ -121,8 +119,8 @@ pub(super) struct Job<'a> {
     pub(super) bytes: &'a [u8],
     /// What the file was moved from, and what it is like if it is created; where absent, like what the process makes.
     pub(super) moved_from: Option<&'a File>,
-    /// Whether the file can be run, in place of what its permissions would say.
-    pub(super) executable: Option<bool>,
+    /// What becomes of its permissions.
+    pub(super) permissions: Permissions,
     /// Who has the last word on it.
     pub(super) gate: Option<&'a dyn ChangeGate>,
 }
@@ -203,7 +201,7 @@ impl Job<'_> {
         }
         let (folder, folders) = NewFolders::make(self.workspace, self.path, place, parents)?;
         let temporary = self.fill(&folder, NEW_FILE)?;
-        if self.moved_from.is_some() || self.executable.is_some() {
+        if self.moved_from.is_some() || self.permissions != Permissions::Kept {
             self.workspace.before(self.path, WriteStep::KeepOwnerAndMode)?;
             let like = self.moved_from.unwrap_or(&temporary.file);
             let like = fs::fstat(like).map_err(|e| failed(self.path, "look at", e))?;
@@ -255,7 +253,7 @@ impl Job<'_> {
     }
 
     fn set_mode(&self, file: &File, mode: u32) -> Result<(), Retry> {
-        let mode = Mode::from_raw_mode(made_executable(mode & KEPT_MODE, self.executable));
+        let mode = Mode::from_raw_mode(self.permissions.of(mode) & KEPT_MODE);
         fs::fchmod(file, mode).map_err(|e| failed(self.path, "write", e))
     }
 

@@ -29,7 +29,13 @@ impl<F: Fn(Option<&str>, Option<&str>) -> bool + Send + Sync> ChangeGate for Jud
 }
 
 fn write<'a>(path: &'a str, bytes: &'a str) -> Change<'a> {
-    Change::Write { path, bytes: bytes.as_bytes(), mode: WriteMode::Overwrite, like: None, executable: None }
+    Change::Write {
+        path,
+        bytes: bytes.as_bytes(),
+        mode: WriteMode::Overwrite,
+        like: None,
+        permissions: Permissions::Kept,
+    }
 }
 
 #[track_caller]
@@ -73,7 +79,13 @@ fn a_gate_sees_what_a_file_was_moved_from() {
     }
     let world = World::new();
     for workspace in world.both() {
-        let moved = |path, bytes, like, mode| Change::Write { path, bytes, mode, like: Some(like), executable: None };
+        let moved = |path, bytes, like, mode| Change::Write {
+            path,
+            bytes,
+            mode,
+            like: Some(like),
+            permissions: Permissions::Kept,
+        };
         let changes = [
             moved("a.txt", b"b", "sub/b.txt", WriteMode::Overwrite),
             moved("sub/b.txt", b"a", "a.txt", WriteMode::Overwrite),
