@@ -14,6 +14,7 @@ use slot_runtime::{
     },
 };
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// The most names in one answer.
 pub const MAX_ENTRIES: usize = 500;
@@ -86,8 +87,8 @@ impl Tool for ListDir {
         Box::pin(async move {
             let (path, offset) = request(input).map_err(invalid)?;
             let (boundary, input) = (Arc::clone(&self.boundary), input.clone());
-            blocking(run, move |_| {
-                let listing = boundary.list_dir(&path, offset + MAX_ENTRIES).map_err(refused)?;
+            blocking(run, move |stop| {
+                let listing = list(&*boundary, &path, offset, stop)?;
                 Ok(ToolOutput::ok(render(&path, offset, &input, &listing)))
             })
             .await
@@ -123,6 +124,16 @@ impl ToolSpec for ListDir {
             transparent: false,
         }
     }
+}
+
+fn list(
+    boundary: &dyn FileBoundary,
+    path: &str,
+    offset: usize,
+    stop: &CancellationToken,
+) -> Result<Listing, ToolError> {
+    let listing = boundary.list_dir_until(path, offset + MAX_ENTRIES, &|| stop.is_cancelled());
+    if stop.is_cancelled() { Err(ToolError::Cancelled) } else { listing.map_err(refused) }
 }
 
 fn render(path: &str, offset: usize, input: &Value, listing: &Listing) -> String {
@@ -249,6 +260,14 @@ mod tests {
         let world = World::new().with("a\nb", "").with("c\u{1b}[31m", "");
         fs::write(world.path("").join(OsStr::from_bytes(b"\xff")), "").expect("a file");
         check(&world, json!({}), "a\\nb\nc\\u{1b}[31m\n\u{fffd}");
+    }
+
+    #[test]
+    fn a_listing_nobody_waits_for_ends() {
+        let stop = CancellationToken::new();
+        stop.cancel();
+        let listing = list(&*World::new().with("f", "").boundary(), ".", 0, &stop);
+        assert!(matches!(listing, Err(ToolError::Cancelled)));
     }
 
     #[test]

@@ -272,6 +272,8 @@ pub enum Seam {
     FindSilent,
     /// Refused searches and pages say no more than that.
     FindTerse,
+    /// Searches open what they find, and a pipe says nothing.
+    FindWaits,
     /// A notice names another line than the one where the next page begins.
     ReadSkips,
     /// Files come whole, however large.
@@ -714,9 +716,9 @@ impl FileBoundary for Files {
         self.spoil(self.inner.metadata(path))
     }
 
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
+    fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError> {
         self.refuse_link(path)?;
-        self.spoil(self.inner.list_dir(path, limit))
+        self.spoil(self.inner.list_dir_until(path, limit, stop))
     }
 
     fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {

@@ -80,7 +80,13 @@ pub trait FileBoundary: Send + Sync {
 
     /// The first `limit` entries of a folder by the bytes of their names, and the exact number of all. Memory is
     /// bounded by `limit`, however large the folder.
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError>;
+    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
+        self.list_dir_until(path, limit, &|| false)
+    }
+
+    /// The same, until `stop` says that nobody waits for it any more, which is asked before each name. It is an error then
+    /// that was interrupted.
+    fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError>;
 
     /// The folder `path` names with all that lies below it, to be walked.
     fn tree(&self, path: &str) -> Result<Tree, BoundaryError>;
@@ -326,8 +332,13 @@ macro_rules! file_boundary {
                 <$workspace>::metadata(self, path)
             }
 
-            fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
-                <$workspace>::list_dir(self, path, limit)
+            fn list_dir_until(
+                &self,
+                path: &str,
+                limit: usize,
+                stop: &dyn Fn() -> bool,
+            ) -> Result<Listing, BoundaryError> {
+                <$workspace>::list_dir_until(self, path, limit, stop)
             }
 
             fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {

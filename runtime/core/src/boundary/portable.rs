@@ -157,10 +157,18 @@ impl Workspace {
 
     /// Lists a folder. See [`super::FileBoundary::list_dir`].
     pub fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
+        self.list_dir_until(path, limit, &|| false)
+    }
+
+    /// Lists a folder until nobody waits for it. See [`super::FileBoundary::list_dir_until`].
+    pub fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError> {
         let place = self.place(path)?;
         let folder = place.root.handle.open_dir(&place.relative).map_err(|e| place.error("list", e))?;
         let (mut names, mut total) = (BTreeMap::new(), 0);
         for entry in folder.entries().map_err(|e| place.error("list", e))? {
+            if stop() {
+                return Err(place.error("list", io::ErrorKind::Interrupted.into()));
+            }
             let entry = entry.map_err(|e| place.error("list", e))?;
             total += 1;
             names.insert(entry.file_name(), entry.file_type().map_or(EntryKind::Unknown, kind_of));

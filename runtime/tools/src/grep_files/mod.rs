@@ -3,6 +3,7 @@
 //! Every matching line is counted before any is left out, so that the number in an answer is that of all.
 
 mod kept;
+mod long;
 pub mod search;
 
 use crate::{
@@ -16,11 +17,9 @@ use crate::{
     work::blocking,
 };
 use globset::GlobMatcher;
-use grep_regex::RegexMatcher;
-use grep_searcher::Searcher;
 use kept::{FileHits, Kept};
 use memchr::memchr;
-use search::{Manner, Row, compile, rows, searcher};
+use search::{Manner, Pattern, Row, Search, compile, rows};
 use serde_json::{Value, json};
 use slot_runtime::{
     boundary::{FileBoundary, OpenFile},
@@ -68,7 +67,7 @@ impl GrepFiles {
 #[derive(Clone)]
 struct Request {
     path: String,
-    matcher: RegexMatcher,
+    pattern: Pattern,
     include: Option<GlobMatcher>,
     exclude: Option<GlobMatcher>,
     ignored: bool,
@@ -81,7 +80,7 @@ impl Request {
     fn of(input: &Value) -> Result<Request, ValidationFault> {
         let flag = |field| Ok(optional_flag(input, field)?.unwrap_or(false));
         let manner = Manner { literal: flag("literal")?, any_case: flag("case_insensitive")? };
-        let matcher = compile(text(input, "pattern")?, manner)?;
+        let pattern = compile(text(input, "pattern")?, manner)?;
         let glob = |field| optional_text(input, field)?.map(|glob| pattern::glob(field, glob)).transpose();
         let only_files = match optional_text(input, "mode")? {
             None | Some("lines") => false,
@@ -91,7 +90,7 @@ impl Request {
         let context = optional_count(input, "context_lines", 0)?.unwrap_or(0);
         Ok(Request {
             path: optional_text(input, "path")?.unwrap_or(".").to_owned(),
-            matcher,
+            pattern,
             include: glob("include")?,
             exclude: glob("exclude")?,
             ignored: flag("include_ignored")?,
@@ -187,10 +186,10 @@ struct Results {
 }
 
 fn grep(boundary: &dyn FileBoundary, request: &Request, stop: &CancellationToken) -> Result<Results, ToolError> {
+    let stopped = || stop.is_cancelled();
     let make = || Grep {
         request,
-        stop,
-        searcher: searcher(),
+        search: Search::new(&request.pattern, &stopped),
         buffer: Vec::new(),
         results: Results {
             kept: Kept::new(request.most),
@@ -238,8 +237,7 @@ impl Results {
 /// One thread's search.
 struct Grep<'a> {
     request: &'a Request,
-    stop: &'a CancellationToken,
-    searcher: Searcher,
+    search: Search<'a>,
     buffer: Vec<u8>,
     results: Results,
 }
@@ -269,10 +267,10 @@ impl Grep<'_> {
             return self.results.binary.add(path);
         }
         let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
-        let Request { matcher, context, only_files, most, .. } = self.request;
+        let Request { context, only_files, most, .. } = self.request;
         let wanted = self.results.kept.wants(path);
         let keep = if wanted && !only_files { *most } else { 0 };
-        let found = match search::find(&mut self.searcher, matcher, text, keep, self.stop) {
+        let found = match self.search.find(text, keep) {
             Ok(Some(found)) => found,
             Ok(None) => return self.results.long.add(path),
             Err(_) => return self.results.unreadable.add(path),
@@ -284,7 +282,7 @@ impl Grep<'_> {
         self.results.lines += found.count;
         self.results.files += 1;
         if wanted {
-            let rows = rows(text, &found.starts, *context, matcher);
+            let rows = rows(text, &found.starts, *context, |line| self.search.place(line));
             let weight = if *only_files { 1 } else { found.starts.len() };
             self.results.kept.add(path.to_path_buf(), FileHits { count: found.count, rows, weight });
         }
@@ -395,7 +393,7 @@ fn notices(request: &Request, input: &Value, found: &Results, all: u64, shown: u
     let large = format!("larger than {} MB, not searched; read them with read_file", FILE_BYTES >> 20);
     for (tally, why) in [
         (&found.large, large.as_str()),
-        (&found.long, "with a line over 1 MB, not searched; read them with read_file"),
+        (&found.long, "with a line over 1 MB or too long for this pattern, not searched; read them with read_file"),
         (&found.binary, "binary or UTF-16, not searched"),
         (&found.unreadable, "could not be read"),
     ] {

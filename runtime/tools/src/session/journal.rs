@@ -257,8 +257,8 @@ impl FileBoundary for Journal {
         self.inner.metadata(path)
     }
 
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
-        self.inner.list_dir(path, limit)
+    fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError> {
+        self.inner.list_dir_until(path, limit, stop)
     }
 
     fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {

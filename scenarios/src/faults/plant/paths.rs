@@ -144,9 +144,9 @@ impl FileBoundary for Paths {
         Ok(Metadata { path: at, kind, len: found.len(), modified: found.modified().ok(), links: 1 })
     }
 
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
+    fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError> {
         self.refuse(path)?;
-        self.inner.list_dir(path, limit)
+        self.inner.list_dir_until(path, limit, stop)
     }
 
     fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {
