@@ -322,6 +322,8 @@ pub enum Seam {
     PatchPlain,
     /// A file that is moved is a new one.
     PatchAnew,
+    /// Hunks are looked for from the first line on.
+    PatchTop,
     /// What is taken back keeps the permissions that it has, or gets those of a new file.
     RevertPlain,
     /// Sections of a patch that cannot be applied are passed over.
