@@ -3,17 +3,14 @@
 use crate::{
     find::answer::{call, counted, visible},
     input::{fault, invalid, optional_count, optional_text},
-    work::{blocking, refused},
+    over_files::{Does, FileTool, OverFiles},
+    work::refused,
 };
 use serde_json::{Value, json};
 use slot_runtime::{
     boundary::{DirEntry, EntryKind, FileBoundary, Listing},
-    contract::{
-        BoxFuture, Capability, CapabilitySet, Presentation, RunContext, Tool, ToolError, ToolOutput, ToolSpec,
-        ValidationFault,
-    },
+    contract::{ToolError, ValidationFault},
 };
-use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// The most names in one answer.
@@ -30,18 +27,6 @@ target, a pipe with `|`, a socket with `=`. Hidden and ignored names are include
 shown, with the call that shows the next ones. Do not use it to find files in many folders (glob_files, file_search) or to \
 look for text (grep_files). Examples: {} (the workspace itself); {\"path\": \"src\"}.";
 
-/// The tool.
-pub struct ListDir {
-    boundary: Arc<dyn FileBoundary>,
-}
-
-impl ListDir {
-    /// The tool over the files behind `boundary`.
-    pub fn new(boundary: Arc<dyn FileBoundary>) -> Self {
-        ListDir { boundary }
-    }
-}
-
 /// The folder, and how many of its names to leave out.
 fn request(input: &Value) -> Result<(String, usize), ValidationFault> {
     let path = optional_text(input, "path")?.unwrap_or(".").to_owned();
@@ -57,16 +42,20 @@ fn request(input: &Value) -> Result<(String, usize), ValidationFault> {
     Ok((path, offset))
 }
 
-impl Tool for ListDir {
-    fn name(&self) -> &str {
-        "list_dir"
-    }
+/// The tool.
+pub type ListDir = OverFiles<List>;
 
-    fn description(&self) -> &str {
-        DESCRIPTION
-    }
+/// What it is.
+pub struct List;
 
-    fn input_schema(&self) -> Value {
+impl FileTool for List {
+    const NAME: &'static str = "list_dir";
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const HINT: &'static str = "ls dir folder directory files names tree";
+    const SHOWN: [&'static str; 2] = ["List folder", "Listing a folder"];
+    const DOES: Does = Does::Looks;
+
+    fn schema() -> Value {
         json!({
             "type": "object",
             "properties": {
@@ -83,46 +72,14 @@ impl Tool for ListDir {
         })
     }
 
-    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let (path, offset) = request(input).map_err(invalid)?;
-            let (boundary, input) = (Arc::clone(&self.boundary), input.clone());
-            blocking(run, move |stop| {
-                let listing = list(&*boundary, &path, offset, stop)?;
-                Ok(ToolOutput::ok(render(&path, offset, &input, &listing)))
-            })
-            .await
-        })
-    }
-}
-
-impl ToolSpec for ListDir {
-    fn capabilities(&self) -> CapabilitySet {
-        CapabilitySet::of(&[Capability::ReadOnly])
-    }
-
-    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
+    fn check(input: &Value) -> Result<(), ValidationFault> {
         request(input).map(drop)
     }
 
-    fn supports_parallel(&self) -> bool {
-        true
-    }
-
-    fn may_start_early(&self) -> bool {
-        true
-    }
-
-    fn search_hint(&self) -> Option<&str> {
-        Some("ls dir folder directory files names tree")
-    }
-
-    fn presentation(&self) -> Presentation {
-        Presentation {
-            title: Some("List folder".into()),
-            activity: Some("Listing a folder".into()),
-            transparent: false,
-        }
+    fn act(files: &dyn FileBoundary, input: &Value, stop: &CancellationToken) -> Result<String, ToolError> {
+        let (path, offset) = request(input).map_err(invalid)?;
+        let listing = list(files, &path, offset, stop)?;
+        Ok(render(&path, offset, input, &listing))
     }
 }
 
