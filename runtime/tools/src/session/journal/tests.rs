@@ -147,6 +147,21 @@ fn what_changes_at_the_last_moment_keeps_the_whole_turn() {
     }
 }
 
+/// What is taken back is the file that was written, not another one that its path has come to name.
+#[test]
+fn a_folder_that_became_a_link_keeps_the_whole_turn() {
+    let world = World::new().with("d/a", "one").with("b", "one");
+    let (journal, _) = journal(&world);
+    write(&journal, "d/a", "two");
+    write(&journal, "b", "two");
+    let world = world.with("other/a", "two");
+    fs::rename(world.path("d"), world.path("away")).expect("a folder");
+    std::os::unix::fs::symlink("other", world.path("d")).expect("a link");
+    check(&journal, Err("d/a has changed since the turn wrote it"));
+    holds(&world, "other/a", Some("two"));
+    holds(&world, "b", Some("two"));
+}
+
 #[test]
 fn a_file_that_came_and_went_is_nothing() {
     let world = World::new();
