@@ -125,8 +125,8 @@ impl FileBoundary for Placed {
         self.here().metadata(path)
     }
 
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
-        self.here().list_dir(path, limit)
+    fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError> {
+        self.here().list_dir_until(path, limit, stop)
     }
 
     fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {

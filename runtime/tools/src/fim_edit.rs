@@ -6,17 +6,14 @@
 use crate::{
     edit_file::{Place, Request, edit},
     input::{fault, invalid, text},
-    work::blocking,
+    over_files::{Does, FileTool, OverFiles},
 };
 use serde_json::{Value, json};
 use slot_runtime::{
     boundary::FileBoundary,
-    contract::{
-        BoxFuture, Capability, CapabilitySet, InterruptBehaviour, Presentation, RunContext, Tool, ToolError,
-        ToolOutput, ToolSpec, ValidationFault,
-    },
+    contract::{ToolError, ValidationFault},
 };
-use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 const DESCRIPTION: &str = "\
 Fill in the middle of one file of the workspace: whatever stands between prefix and suffix becomes middle, and both stay as \
@@ -31,18 +28,6 @@ Examples: {\"path\": \"src/sum.rs\", \"prefix\": \"fn sum(a: u8, b: u8) -> u8 {\
 a + b\\n\"}; {\"path\": \"src/main.rs\", \"prefix\": \"use std::fs;\\n\", \"suffix\": \"\\n\", \"middle\": \"use \
 std::io;\\n\"} (inserts a line).";
 
-/// The tool.
-pub struct FimEdit {
-    boundary: Arc<dyn FileBoundary>,
-}
-
-impl FimEdit {
-    /// The tool over the files behind `boundary`.
-    pub fn new(boundary: Arc<dyn FileBoundary>) -> Self {
-        FimEdit { boundary }
-    }
-}
-
 fn request(input: &Value) -> Result<Request, ValidationFault> {
     let (path, replace) = (text(input, "path")?.to_owned(), text(input, "middle")?.to_owned());
     let (prefix, suffix) = (text(input, "prefix")?, text(input, "suffix")?);
@@ -55,16 +40,20 @@ fn request(input: &Value) -> Result<Request, ValidationFault> {
     Ok(Request { path, replace, place: Place::Hole(prefix.to_owned(), suffix.to_owned()) })
 }
 
-impl Tool for FimEdit {
-    fn name(&self) -> &str {
-        "fim_edit"
-    }
+/// The tool.
+pub type FimEdit = OverFiles<Fill>;
 
-    fn description(&self) -> &str {
-        DESCRIPTION
-    }
+/// What it is.
+pub struct Fill;
 
-    fn input_schema(&self) -> Value {
+impl FileTool for Fill {
+    const NAME: &'static str = "fim_edit";
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const HINT: &'static str = "fill middle insert between complete body stub hole prefix suffix";
+    const SHOWN: [&'static str; 2] = ["Fill in", "Filling in a file"];
+    const DOES: Does = Does::Changes;
+
+    fn schema() -> Value {
         json!({
             "type": "object",
             "properties": {
@@ -84,39 +73,12 @@ impl Tool for FimEdit {
         })
     }
 
-    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let request = request(input).map_err(invalid)?;
-            let boundary = Arc::clone(&self.boundary);
-            blocking(run, move |_| edit(boundary.as_ref(), &request).map(ToolOutput::ok)).await
-        })
-    }
-}
-
-impl ToolSpec for FimEdit {
-    fn capabilities(&self) -> CapabilitySet {
-        CapabilitySet::of(&[Capability::WritesFiles])
-    }
-
-    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
+    fn check(input: &Value) -> Result<(), ValidationFault> {
         request(input).map(drop)
     }
 
-    fn is_destructive(&self) -> bool {
-        true
-    }
-
-    /// A write is short, and cannot be taken back halfway.
-    fn interrupt_behaviour(&self) -> InterruptBehaviour {
-        InterruptBehaviour::Finish
-    }
-
-    fn search_hint(&self) -> Option<&str> {
-        Some("fill middle insert between complete body stub hole prefix suffix")
-    }
-
-    fn presentation(&self) -> Presentation {
-        Presentation { title: Some("Fill in".into()), activity: Some("Filling in a file".into()), transparent: false }
+    fn act(files: &dyn FileBoundary, input: &Value, _: &CancellationToken) -> Result<String, ToolError> {
+        edit(files, &request(input).map_err(invalid)?)
     }
 }
 

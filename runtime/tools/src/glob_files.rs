@@ -2,24 +2,20 @@
 
 use crate::{
     find::{
-        self, ANSWER_BYTES, DEFAULT_SHOWN, MOST_SHOWN, Start,
-        answer::{call, counted, no_walk, passed_over, visible_path},
-        common_fields, pattern,
-        walk::{Candidate, Visit, Walk},
+        self, DEFAULT_SHOWN, MOST_SHOWN, Scope,
+        answer::{call, counted},
+        files::files,
+        pattern,
     },
-    input::{invalid, optional_flag, optional_text, text},
-    work::blocking,
+    input::{invalid, text},
+    over_files::{Does, FileTool, OverFiles},
 };
 use globset::GlobMatcher;
 use serde_json::{Value, json};
 use slot_runtime::{
     boundary::FileBoundary,
-    contract::{
-        BoxFuture, Capability, CapabilitySet, Presentation, RunContext, Tool, ToolError, ToolOutput, ToolSpec,
-        ValidationFault,
-    },
+    contract::{ToolError, ValidationFault},
 };
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 const DESCRIPTION: &str = "\
@@ -30,111 +26,50 @@ use it when you know only a part of a name (file_search), to see what one folder
 files (grep_files). Examples: {\"pattern\": \"*.rs\"}; {\"pattern\": \"src/**/*.{ts,tsx}\"}; {\"pattern\": \"*_test.go\", \
 \"path\": \"internal\"}.";
 
-/// The tool.
-pub struct GlobFiles {
-    boundary: Arc<dyn FileBoundary>,
-}
-
-impl GlobFiles {
-    /// The tool over the files behind `boundary`.
-    pub fn new(boundary: Arc<dyn FileBoundary>) -> Self {
-        GlobFiles { boundary }
-    }
-}
-
 struct Request {
-    path: String,
+    scope: Scope,
     glob: GlobMatcher,
-    ignored: bool,
-    most: usize,
 }
 
 impl Request {
     fn of(input: &Value) -> Result<Request, ValidationFault> {
         Ok(Request {
-            path: optional_text(input, "path")?.unwrap_or(".").to_owned(),
             glob: pattern::glob("pattern", text(input, "pattern")?)?,
-            ignored: optional_flag(input, "include_ignored")?.unwrap_or(false),
-            most: find::shown(input, DEFAULT_SHOWN, MOST_SHOWN)?,
+            scope: Scope::of(input, DEFAULT_SHOWN, MOST_SHOWN)?,
         })
     }
 }
 
-impl Tool for GlobFiles {
-    fn name(&self) -> &str {
-        "glob_files"
-    }
+/// The tool.
+pub type GlobFiles = OverFiles<Paths>;
 
-    fn description(&self) -> &str {
-        DESCRIPTION
-    }
+/// What it is.
+pub struct Paths;
 
-    fn input_schema(&self) -> Value {
-        let mut fields = json!({
+impl FileTool for Paths {
+    const NAME: &'static str = "glob_files";
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const HINT: &'static str = "glob find fd files paths names extension pattern";
+    const SHOWN: [&'static str; 2] = ["Find files", "Finding files"];
+    const DOES: Does = Does::Searches;
+
+    fn schema() -> Value {
+        let fields = json!({
             "pattern": { "type": "string", "description": "The glob, over paths below path." },
             "max_results": {
                 "type": "integer", "minimum": 0,
                 "description": "The most files to show: 100 when absent, 1000 at most. All are counted.",
             },
         });
-        for (name, schema) in common_fields("a folder") {
-            fields[name] = schema;
-        }
-        json!({ "type": "object", "properties": fields, "required": ["pattern"], "additionalProperties": false })
+        find::schema(fields, "pattern", "a folder")
     }
 
-    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let request = Request::of(input).map_err(invalid)?;
-            let (boundary, input) = (Arc::clone(&self.boundary), input.clone());
-            blocking(run, move |stop| search(&*boundary, &request, &input, stop).map(ToolOutput::ok)).await
-        })
-    }
-}
-
-impl ToolSpec for GlobFiles {
-    fn capabilities(&self) -> CapabilitySet {
-        CapabilitySet::of(&[Capability::ReadOnly])
-    }
-
-    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
+    fn check(input: &Value) -> Result<(), ValidationFault> {
         Request::of(input).map(drop)
     }
 
-    fn supports_parallel(&self) -> bool {
-        true
-    }
-
-    fn search_hint(&self) -> Option<&str> {
-        Some("glob find fd files paths names extension pattern")
-    }
-
-    fn presentation(&self) -> Presentation {
-        Presentation { title: Some("Find files".into()), activity: Some("Finding files".into()), transparent: false }
-    }
-}
-
-struct Globbed<'a> {
-    request: &'a Request,
-    count: u64,
-    first: BTreeSet<PathBuf>,
-}
-
-impl Globbed<'_> {
-    fn keep(&mut self, path: PathBuf) {
-        self.first.insert(path);
-        if self.first.len() > self.request.most {
-            self.first.pop_last();
-        }
-    }
-}
-
-impl Visit for Globbed<'_> {
-    fn file(&mut self, file: &Candidate<'_>) {
-        if self.request.glob.is_match(file.below) {
-            self.count += 1;
-            self.keep(file.shown.to_path_buf());
-        }
+    fn act(files: &dyn FileBoundary, input: &Value, stop: &CancellationToken) -> Result<String, ToolError> {
+        search(files, &Request::of(input).map_err(invalid)?, input, stop)
     }
 }
 
@@ -144,50 +79,19 @@ fn search(
     input: &Value,
     stop: &CancellationToken,
 ) -> Result<String, ToolError> {
-    let Start::Folder(tree, above) = find::start(boundary, &request.path, request.ignored)? else {
-        return Err(ToolError::InvalidInput(format!(
-            "path {} is a file, and a glob is over what lies in a folder. Pass the folder of it, or call read_file with \
-             path={}",
-            request.path,
-            json!(request.path)
-        )));
+    let Request { scope, glob } = request;
+    let found = files(boundary, scope, stop, |file| glob.is_match(file.below).then_some(()))?;
+    let head = match found.count {
+        0 => "No file matches.".to_owned(),
+        count => format!("{}.", counted(count, "file matches", "files match")),
     };
-    let walk = Walk { tree: &tree, above, ignored: request.ignored, stop };
-    let make = || Globbed { request, count: 0, first: BTreeSet::new() };
-    let (visitors, passed) = walk.run(make).map_err(no_walk)?;
-    let mut all = make();
-    for found in visitors {
-        all.count += found.count;
-        found.first.into_iter().for_each(|path| all.keep(path));
-    }
-    let mut text = match all.count {
-        0 => "No file matches.\n".to_owned(),
-        count => format!("{}.\n", counted(count, "file matches", "files match")),
-    };
-    let mut shown = 0;
-    for path in &all.first {
-        let line = visible_path(path);
-        if text.len() + line.len() > ANSWER_BYTES {
-            break;
-        }
-        text.push_str(&line);
-        text.push('\n');
-        shown += 1;
-    }
-    if shown < all.count {
-        let next = if shown == request.most as u64 && all.count <= MOST_SHOWN as u64 {
-            format!("To see all of them, {}", call("glob_files", input, &[("max_results", json!(all.count))]))
+    Ok(found.render(scope, &head, "first", |shown| {
+        if shown == scope.most as u64 && found.count <= MOST_SHOWN as u64 {
+            format!("To see all of them, {}", call("glob_files", input, &[("max_results", json!(found.count))]))
         } else {
             "To see the others, pass the path of a folder, or a narrower pattern".to_owned()
-        };
-        text.push_str(&format!("[TRUNCATED] The first {shown} of {} files are shown. {next}.\n", all.count));
-    }
-    for line in passed_over(&passed, request.ignored) {
-        text.push_str(&line);
-        text.push('\n');
-    }
-    text.pop();
-    Ok(text)
+        }
+    }))
 }
 
 #[cfg(test)]

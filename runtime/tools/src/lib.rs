@@ -12,7 +12,7 @@
 //! - [`parallel`]: several calls in one.
 //! - [`tool_search`], [`call_tool`]: finding tools that are not in every request, and calling them.
 //!
-//! [`file_gates`] stands between the tools and the files: what was not read or would no longer parse is not changed.
+//! [`over_files`] is how every tool over files is shown and called; [`file_gates`] stands between the tools and the files: what was not read or would no longer parse is not changed.
 //! [`secrets`] tells which variables no command gets. [`base`] lists every tool that there is a place for, [`builtins`] makes
 //! those that work on files and commands, and [`pool`] puts the tools of a session together.
 
@@ -33,6 +33,7 @@ pub mod git;
 pub mod glob_files;
 pub mod grep_files;
 pub mod list_dir;
+pub mod over_files;
 pub mod parallel;
 pub mod pool;
 pub mod read_file;

@@ -3,17 +3,15 @@
 use crate::{
     find::answer::{call, counted, visible},
     input::{fault, invalid, optional_count, optional_text},
-    work::{blocking, refused},
+    over_files::{Does, FileTool, OverFiles},
+    work::refused,
 };
 use serde_json::{Value, json};
 use slot_runtime::{
     boundary::{DirEntry, EntryKind, FileBoundary, Listing},
-    contract::{
-        BoxFuture, Capability, CapabilitySet, Presentation, RunContext, Tool, ToolError, ToolOutput, ToolSpec,
-        ValidationFault,
-    },
+    contract::{ToolError, ValidationFault},
 };
-use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// The most names in one answer.
 pub const MAX_ENTRIES: usize = 500;
@@ -28,18 +26,6 @@ faster and needs no approval. One name a line, sorted; a folder ends with `/`, a
 target, a pipe with `|`, a socket with `=`. Hidden and ignored names are included. All names are counted and up to 500 are \
 shown, with the call that shows the next ones. Do not use it to find files in many folders (glob_files, file_search) or to \
 look for text (grep_files). Examples: {} (the workspace itself); {\"path\": \"src\"}.";
-
-/// The tool.
-pub struct ListDir {
-    boundary: Arc<dyn FileBoundary>,
-}
-
-impl ListDir {
-    /// The tool over the files behind `boundary`.
-    pub fn new(boundary: Arc<dyn FileBoundary>) -> Self {
-        ListDir { boundary }
-    }
-}
 
 /// The folder, and how many of its names to leave out.
 fn request(input: &Value) -> Result<(String, usize), ValidationFault> {
@@ -56,16 +42,20 @@ fn request(input: &Value) -> Result<(String, usize), ValidationFault> {
     Ok((path, offset))
 }
 
-impl Tool for ListDir {
-    fn name(&self) -> &str {
-        "list_dir"
-    }
+/// The tool.
+pub type ListDir = OverFiles<List>;
 
-    fn description(&self) -> &str {
-        DESCRIPTION
-    }
+/// What it is.
+pub struct List;
 
-    fn input_schema(&self) -> Value {
+impl FileTool for List {
+    const NAME: &'static str = "list_dir";
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const HINT: &'static str = "ls dir folder directory files names tree";
+    const SHOWN: [&'static str; 2] = ["List folder", "Listing a folder"];
+    const DOES: Does = Does::Looks;
+
+    fn schema() -> Value {
         json!({
             "type": "object",
             "properties": {
@@ -82,47 +72,25 @@ impl Tool for ListDir {
         })
     }
 
-    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let (path, offset) = request(input).map_err(invalid)?;
-            let (boundary, input) = (Arc::clone(&self.boundary), input.clone());
-            blocking(run, move |_| {
-                let listing = boundary.list_dir(&path, offset + MAX_ENTRIES).map_err(refused)?;
-                Ok(ToolOutput::ok(render(&path, offset, &input, &listing)))
-            })
-            .await
-        })
-    }
-}
-
-impl ToolSpec for ListDir {
-    fn capabilities(&self) -> CapabilitySet {
-        CapabilitySet::of(&[Capability::ReadOnly])
-    }
-
-    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
+    fn check(input: &Value) -> Result<(), ValidationFault> {
         request(input).map(drop)
     }
 
-    fn supports_parallel(&self) -> bool {
-        true
+    fn act(files: &dyn FileBoundary, input: &Value, stop: &CancellationToken) -> Result<String, ToolError> {
+        let (path, offset) = request(input).map_err(invalid)?;
+        let listing = list(files, &path, offset, stop)?;
+        Ok(render(&path, offset, input, &listing))
     }
+}
 
-    fn may_start_early(&self) -> bool {
-        true
-    }
-
-    fn search_hint(&self) -> Option<&str> {
-        Some("ls dir folder directory files names tree")
-    }
-
-    fn presentation(&self) -> Presentation {
-        Presentation {
-            title: Some("List folder".into()),
-            activity: Some("Listing a folder".into()),
-            transparent: false,
-        }
-    }
+fn list(
+    boundary: &dyn FileBoundary,
+    path: &str,
+    offset: usize,
+    stop: &CancellationToken,
+) -> Result<Listing, ToolError> {
+    let listing = boundary.list_dir_until(path, offset + MAX_ENTRIES, &|| stop.is_cancelled());
+    if stop.is_cancelled() { Err(ToolError::Cancelled) } else { listing.map_err(refused) }
 }
 
 fn render(path: &str, offset: usize, input: &Value, listing: &Listing) -> String {
@@ -249,6 +217,14 @@ mod tests {
         let world = World::new().with("a\nb", "").with("c\u{1b}[31m", "");
         fs::write(world.path("").join(OsStr::from_bytes(b"\xff")), "").expect("a file");
         check(&world, json!({}), "a\\nb\nc\\u{1b}[31m\n\u{fffd}");
+    }
+
+    #[test]
+    fn a_listing_nobody_waits_for_ends() {
+        let stop = CancellationToken::new();
+        stop.cancel();
+        let listing = list(&*World::new().with("f", "").boundary(), ".", 0, &stop);
+        assert!(matches!(listing, Err(ToolError::Cancelled)));
     }
 
     #[test]

@@ -2,17 +2,15 @@
 
 use crate::{
     input::{invalid, text},
-    work::{blocking, refused},
+    over_files::{Does, FileTool, OverFiles},
+    work::refused,
 };
 use serde_json::{Value, json};
 use slot_runtime::{
     boundary::{FileBoundary, WriteMode},
-    contract::{
-        BoxFuture, Capability, CapabilitySet, InterruptBehaviour, Presentation, RunContext, Tool, ToolError,
-        ToolOutput, ToolSpec,
-    },
+    contract::{ToolError, ValidationFault},
 };
-use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 const DESCRIPTION: &str = "\
 Write a whole file in the workspace: a new one, or one of which everything is to be replaced. Use this instead of cat \
@@ -24,27 +22,19 @@ Examples: {\"path\": \"src/greet.py\", \"content\": \"print(\\\"hi\\\")\\n\"}; {
 \"content\": \"- test\\n\"} (the folders are created).";
 
 /// The tool.
-pub struct WriteFile {
-    boundary: Arc<dyn FileBoundary>,
-}
+pub type WriteFile = OverFiles<Write>;
 
-impl WriteFile {
-    /// The tool over the files behind `boundary`.
-    pub fn new(boundary: Arc<dyn FileBoundary>) -> Self {
-        WriteFile { boundary }
-    }
-}
+/// What it is.
+pub struct Write;
 
-impl Tool for WriteFile {
-    fn name(&self) -> &str {
-        "write_file"
-    }
+impl FileTool for Write {
+    const NAME: &'static str = "write_file";
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const HINT: &'static str = "create save new file overwrite replace content";
+    const SHOWN: [&'static str; 2] = ["Write file", "Writing a file"];
+    const DOES: Does = Does::Changes;
 
-    fn description(&self) -> &str {
-        DESCRIPTION
-    }
-
-    fn input_schema(&self) -> Value {
+    fn schema() -> Value {
         json!({
             "type": "object",
             "properties": {
@@ -56,44 +46,22 @@ impl Tool for WriteFile {
         })
     }
 
-    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let path = text(input, "path").map_err(invalid)?.to_owned();
-            let content = text(input, "content").map_err(invalid)?.to_owned();
-            let boundary = Arc::clone(&self.boundary);
-            blocking(run, move |_| {
-                let written =
-                    boundary.write_atomic(&path, content.as_bytes(), WriteMode::Overwrite).map_err(refused)?;
-                let verb = if written.created { "Created" } else { "Overwrote" };
-                let place = written.path.display();
-                Ok(ToolOutput::ok(format!("{verb} {place} ({}).", bytes(content.len()))))
-            })
-            .await
-        })
+    fn check(input: &Value) -> Result<(), ValidationFault> {
+        request(input).map(drop)
+    }
+
+    fn act(files: &dyn FileBoundary, input: &Value, _: &CancellationToken) -> Result<String, ToolError> {
+        let (path, content) = request(input).map_err(invalid)?;
+        let written = files.write_atomic(path, content.as_bytes(), WriteMode::Overwrite).map_err(refused)?;
+        let verb = if written.created { "Created" } else { "Overwrote" };
+        let place = written.path.display();
+        Ok(format!("{verb} {place} ({}).", bytes(content.len())))
     }
 }
 
-impl ToolSpec for WriteFile {
-    fn capabilities(&self) -> CapabilitySet {
-        CapabilitySet::of(&[Capability::WritesFiles])
-    }
-
-    fn is_destructive(&self) -> bool {
-        true
-    }
-
-    /// A write is short, and cannot be taken back halfway.
-    fn interrupt_behaviour(&self) -> InterruptBehaviour {
-        InterruptBehaviour::Finish
-    }
-
-    fn search_hint(&self) -> Option<&str> {
-        Some("create save new file overwrite replace content")
-    }
-
-    fn presentation(&self) -> Presentation {
-        Presentation { title: Some("Write file".into()), activity: Some("Writing a file".into()), transparent: false }
-    }
+/// The path and the content.
+fn request(input: &Value) -> Result<(&str, &str), ValidationFault> {
+    Ok((text(input, "path")?, text(input, "content")?))
 }
 
 fn bytes(count: usize) -> String {
@@ -104,6 +72,7 @@ fn bytes(count: usize) -> String {
 mod tests {
     use super::*;
     use crate::testing::{World, call};
+    use slot_runtime::contract::ToolOutput;
     use std::{
         fs,
         os::unix::fs::{PermissionsExt, symlink},

@@ -33,6 +33,8 @@ pub struct Pending<'a> {
     pub resolved: &'a Path,
     /// What would be replaced or removed, open for reading at its start; nothing where the file is new.
     pub old: Option<&'a File>,
+    /// The file that it was moved from, open for reading.
+    pub moved_from: Option<&'a File>,
     /// What it would hold; nothing where it is removed.
     pub new: Option<&'a [u8]>,
 }

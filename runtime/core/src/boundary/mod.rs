@@ -80,7 +80,13 @@ pub trait FileBoundary: Send + Sync {
 
     /// The first `limit` entries of a folder by the bytes of their names, and the exact number of all. Memory is
     /// bounded by `limit`, however large the folder.
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError>;
+    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
+        self.list_dir_until(path, limit, &|| false)
+    }
+
+    /// The same, until `stop` says that nobody waits for it any more, which is asked before each name. It is an error then
+    /// that was interrupted.
+    fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError>;
 
     /// The folder `path` names with all that lies below it, to be walked.
     fn tree(&self, path: &str) -> Result<Tree, BoundaryError>;
@@ -88,7 +94,8 @@ pub trait FileBoundary: Send + Sync {
     /// Replaces or creates a regular file in one step, and with it the folders that are missing on the way. After an
     /// error the file is as it was, and no folder or temporary file is left behind.
     fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        let written = self.change_all(&[Change::Write { path, bytes, mode, like: None, executable: None }])?;
+        let written =
+            self.change_all(&[Change::Write { path, bytes, mode, like: None, permissions: Permissions::Kept }])?;
         written.into_iter().next().ok_or_else(|| BoundaryError::Unstable { path: path.to_owned() })
     }
 
@@ -259,10 +266,11 @@ pub enum Change<'a> {
         bytes: &'a [u8],
         /// What may be there.
         mode: WriteMode,
-        /// The file whose permissions a new one gets; what the process gives where absent.
+        /// The file that it was moved from, as it is before any of the changes: a new one gets its permissions, in place
+        /// of those that the process gives, and a gate is shown it.
         like: Option<&'a str>,
-        /// Whether it can be run by whoever may read it, in place of what it would be without this.
-        executable: Option<bool>,
+        /// What becomes of its permissions.
+        permissions: Permissions,
     },
     /// A regular file is removed; a link is followed to what it names, and stays.
     Remove {
@@ -271,12 +279,27 @@ pub enum Change<'a> {
     },
 }
 
-/// The permission bits of a file that can be run by whoever may read it, or by nobody; unchanged where nothing is said.
-fn made_executable(mode: u32, executable: Option<bool>) -> u32 {
-    match executable {
-        None => mode,
-        Some(true) => mode | ((mode & 0o444) >> 2),
-        Some(false) => mode & !0o111,
+/// What becomes of the permissions of a file that is written. The bits that let a program run as its
+/// owner or its group are never set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permissions {
+    /// They are those of the file that is replaced; those of a new one are what its change says.
+    Kept,
+    /// Besides, whoever may read it may run it, or nobody may.
+    Executable(bool),
+    /// They are these bits.
+    Exactly(u32),
+}
+
+impl Permissions {
+    /// The bits, where they would be `bits` without this.
+    fn of(self, bits: u32) -> u32 {
+        match self {
+            Permissions::Kept => bits,
+            Permissions::Executable(true) => bits | ((bits & 0o444) >> 2),
+            Permissions::Executable(false) => bits & !0o111,
+            Permissions::Exactly(bits) => bits,
+        }
     }
 }
 
@@ -330,8 +353,13 @@ macro_rules! file_boundary {
                 <$workspace>::metadata(self, path)
             }
 
-            fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
-                <$workspace>::list_dir(self, path, limit)
+            fn list_dir_until(
+                &self,
+                path: &str,
+                limit: usize,
+                stop: &dyn Fn() -> bool,
+            ) -> Result<Listing, BoundaryError> {
+                <$workspace>::list_dir_until(self, path, limit, stop)
             }
 
             fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {

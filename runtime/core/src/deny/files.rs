@@ -117,8 +117,8 @@ impl FileBoundary for Guarded {
         Ok(metadata)
     }
 
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
-        let listing = self.inner.list_dir(path, limit)?;
+    fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError> {
+        let listing = self.inner.list_dir_until(path, limit, stop)?;
         self.allowed(path, &listing.path, DenyRules::denies_listing)?;
         Ok(listing)
     }

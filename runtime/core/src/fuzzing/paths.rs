@@ -4,7 +4,7 @@
 //! workspace before anything else; every other line is an operation, whose letter is in [`operate`]. `{in}` and `{out}`
 //! stand for the two folders.
 
-use crate::boundary::{Change, OpenFile, Workspace, WriteMode};
+use crate::boundary::{Change, OpenFile, Permissions, Workspace, WriteMode};
 use std::{
     collections::BTreeMap,
     fs,
@@ -127,7 +127,8 @@ pub fn path_gate(input: &[u8]) {
 
 /// One operation, and what must hold of its answer.
 fn operate(world: &World, workspace: &Workspace, kind: &str, path: &str) {
-    let write = |mode| Change::Write { path, bytes: b"written", mode, like: None, executable: Some(true) };
+    let write =
+        |mode| Change::Write { path, bytes: b"written", mode, like: None, permissions: Permissions::Executable(true) };
     let written = |at: &Path| {
         world.assert_inside(at);
         assert_eq!(fs::read(world.root.join(at)).expect("it was written"), b"written");

@@ -10,21 +10,17 @@ mod words;
 use crate::{
     edit_file::content,
     input::{fault, invalid, optional_count, optional_text, text},
-    work::{blocking, refused},
+    over_files::{Does, FileTool, OverFiles},
+    work::refused,
 };
 use patch::{Action, FilePatch, MOST_FUZZ, apply, created, parse};
 use serde_json::{Value, json};
 use slot_runtime::{
-    boundary::{BoundaryError, Change, FileBoundary, WriteMode},
-    contract::{
-        BoxFuture, Capability, CapabilitySet, InterruptBehaviour, Presentation, RunContext, Tool, ToolError,
-        ToolOutput, ToolSpec, ValidationFault,
-    },
+    boundary::{BoundaryError, Change, FileBoundary, Permissions, WriteMode},
+    contract::{ToolError, ValidationFault},
 };
-use std::{
-    path::{Component, Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Component, Path, PathBuf};
+use tokio_util::sync::CancellationToken;
 
 /// How far from its line a hunk is looked for where nothing is said.
 const FUZZ: u64 = 3;
@@ -41,18 +37,6 @@ is added or moved to must not exist. The lines of git may move a file or change 
 are refused. Do not use it for a single small change, or to replace a whole file. \
 Example: {\"patch\": \"--- a/src/main.rs\\n+++ b/src/main.rs\\n@@ -3,3 +3,3 @@\\n fn main() {\\n-    run(80);\\n+    \
 run(8080);\\n }\\n\"}.";
-
-/// The tool.
-pub struct ApplyPatch {
-    boundary: Arc<dyn FileBoundary>,
-}
-
-impl ApplyPatch {
-    /// The tool over the files behind `boundary`.
-    pub fn new(boundary: Arc<dyn FileBoundary>) -> Self {
-        ApplyPatch { boundary }
-    }
-}
 
 /// What was asked for.
 struct Request<'a> {
@@ -72,16 +56,20 @@ impl<'a> Request<'a> {
     }
 }
 
-impl Tool for ApplyPatch {
-    fn name(&self) -> &str {
-        "apply_patch"
-    }
+/// The tool.
+pub type ApplyPatch = OverFiles<Patch>;
 
-    fn description(&self) -> &str {
-        DESCRIPTION
-    }
+/// What it is.
+pub struct Patch;
 
-    fn input_schema(&self) -> Value {
+impl FileTool for Patch {
+    const NAME: &'static str = "apply_patch";
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const HINT: &'static str = "diff hunk unified git apply change several files rename delete";
+    const SHOWN: [&'static str; 2] = ["Apply patch", "Patching files"];
+    const DOES: Does = Does::Changes;
+
+    fn schema() -> Value {
         json!({
             "type": "object",
             "properties": {
@@ -100,43 +88,12 @@ impl Tool for ApplyPatch {
         })
     }
 
-    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let input = input.clone();
-            let boundary = Arc::clone(&self.boundary);
-            blocking(run, move |_| {
-                let request = Request::of(&input).map_err(invalid)?;
-                patch_files(boundary.as_ref(), &request).map(ToolOutput::ok)
-            })
-            .await
-        })
-    }
-}
-
-impl ToolSpec for ApplyPatch {
-    fn capabilities(&self) -> CapabilitySet {
-        CapabilitySet::of(&[Capability::WritesFiles])
-    }
-
-    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
+    fn check(input: &Value) -> Result<(), ValidationFault> {
         Request::of(input).map(drop)
     }
 
-    fn is_destructive(&self) -> bool {
-        true
-    }
-
-    /// A write is short, and cannot be taken back halfway.
-    fn interrupt_behaviour(&self) -> InterruptBehaviour {
-        InterruptBehaviour::Finish
-    }
-
-    fn search_hint(&self) -> Option<&str> {
-        Some("diff hunk unified git apply change several files rename delete")
-    }
-
-    fn presentation(&self) -> Presentation {
-        Presentation { title: Some("Apply patch".into()), activity: Some("Patching files".into()), transparent: false }
+    fn act(files: &dyn FileBoundary, input: &Value, _: &CancellationToken) -> Result<String, ToolError> {
+        patch_files(files, &Request::of(input).map_err(invalid)?)
     }
 }
 
@@ -152,6 +109,13 @@ struct Touched {
     like: Option<String>,
     /// Whether it can be run, where the patch says so.
     executable: Option<bool>,
+}
+
+impl Touched {
+    /// What comes under its name after this is another file.
+    fn gone(&mut self) {
+        (self.after, self.like, self.executable) = (None, None, None);
+    }
 }
 
 /// All files that the patch touches, in its order.
@@ -174,7 +138,7 @@ fn patch_files(boundary: &dyn FileBoundary, request: &Request<'_>) -> Result<Str
         bytes: file.after.as_deref().unwrap_or_default(),
         mode: if file.before.is_some() { WriteMode::Overwrite } else { WriteMode::Create },
         like: file.like.as_deref(),
-        executable: file.executable,
+        permissions: file.executable.map_or(Permissions::Kept, Permissions::Executable),
     });
     let removes = plan.touched.iter().filter(|file| file.before.is_some() && file.after.is_none());
     let changes: Vec<Change<'_>> = writes.chain(removes.map(|file| Change::Remove { path: &file.path })).collect();
@@ -199,7 +163,7 @@ impl Plan<'_> {
                         return Err(ToolError::InvalidInput(words::not_all(path)));
                     }
                 }
-                (self.touched[index].after, self.touched[index].executable) = (None, None);
+                self.touched[index].gone();
                 self.told.push(format!("D {path}"));
             }
             Action::Update { path, to } => {
@@ -214,8 +178,8 @@ impl Plan<'_> {
                 };
                 let target = self.absent(to)?;
                 let from = &mut self.touched[index];
-                let like = from.before.is_some().then(|| from.path.clone()).or_else(|| from.like.clone());
-                (from.after, from.executable) = (None, None);
+                let like = if from.before.is_some() { Some(from.path.clone()) } else { from.like.take() };
+                from.gone();
                 let moved = &mut self.touched[target];
                 (moved.after, moved.like, moved.executable) = (Some(new), like, executable);
                 self.told.push(format!("R {path} -> {to}{what}"));

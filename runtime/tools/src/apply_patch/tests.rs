@@ -2,8 +2,14 @@
 
 use super::*;
 use crate::testing::{World, call};
-use slot_runtime::boundary::WriteStep;
-use std::{collections::BTreeMap, fs, io, os::unix::fs::PermissionsExt, path::Path, sync::Mutex};
+use slot_runtime::{boundary::WriteStep, contract::ToolSpec};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 fn run(world: &World, input: Value) -> Result<String, String> {
     let tool = ApplyPatch::new(world.boundary());

@@ -9,18 +9,17 @@ mod words;
 
 use crate::{
     input::{fault, invalid, optional_count, optional_flag, optional_text, text},
-    work::{blocking, refused},
+    over_files::{Does, FileTool, OverFiles},
+    work::refused,
 };
 use matching::{Choice, Target, find, splice};
 use serde_json::{Value, json};
 use slot_runtime::{
     boundary::{FileBoundary, OpenFile, WriteMode},
-    contract::{
-        BoxFuture, Capability, CapabilitySet, InterruptBehaviour, Presentation, RunContext, Tool, ToolError,
-        ToolOutput, ToolSpec, ValidationFault,
-    },
+    contract::{ToolError, ValidationFault},
 };
-use std::{io::Read, sync::Arc};
+use std::io::Read;
+use tokio_util::sync::CancellationToken;
 
 /// The largest file that is edited, before and after.
 const MOST_BYTES: usize = 64 << 20;
@@ -39,18 +38,6 @@ to create a file, or to replace most of a file. Read the file before, and copy f
 Examples: {\"path\": \"src/main.rs\", \"search\": \"let port = 80;\", \"replace\": \"let port = 8080;\"}; \
 {\"path\": \"src/gen.rs\", \"search_start\": \"// BEGIN table\\n\", \"search_end\": \"// END table\\n\", \"replace\": \"\"} \
 (copy the text verbatim from a prior read_file result).";
-
-/// The tool.
-pub struct EditFile {
-    boundary: Arc<dyn FileBoundary>,
-}
-
-impl EditFile {
-    /// The tool over the files behind `boundary`.
-    pub fn new(boundary: Arc<dyn FileBoundary>) -> Self {
-        EditFile { boundary }
-    }
-}
 
 /// What was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,16 +137,20 @@ impl Request {
     }
 }
 
-impl Tool for EditFile {
-    fn name(&self) -> &str {
-        "edit_file"
-    }
+/// The tool.
+pub type EditFile = OverFiles<Edit>;
 
-    fn description(&self) -> &str {
-        DESCRIPTION
-    }
+/// What it is.
+pub struct Edit;
 
-    fn input_schema(&self) -> Value {
+impl FileTool for Edit {
+    const NAME: &'static str = "edit_file";
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const HINT: &'static str = "change modify substitute str_replace old_string new_string sed patch";
+    const SHOWN: [&'static str; 2] = ["Edit file", "Editing a file"];
+    const DOES: Does = Does::Changes;
+
+    fn schema() -> Value {
         json!({
             "type": "object",
             "properties": {
@@ -191,39 +182,12 @@ impl Tool for EditFile {
         })
     }
 
-    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let request = Request::of(input).map_err(invalid)?;
-            let boundary = Arc::clone(&self.boundary);
-            blocking(run, move |_| edit(boundary.as_ref(), &request).map(ToolOutput::ok)).await
-        })
-    }
-}
-
-impl ToolSpec for EditFile {
-    fn capabilities(&self) -> CapabilitySet {
-        CapabilitySet::of(&[Capability::WritesFiles])
-    }
-
-    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
+    fn check(input: &Value) -> Result<(), ValidationFault> {
         Request::of(input).map(drop)
     }
 
-    fn is_destructive(&self) -> bool {
-        true
-    }
-
-    /// A write is short, and cannot be taken back halfway.
-    fn interrupt_behaviour(&self) -> InterruptBehaviour {
-        InterruptBehaviour::Finish
-    }
-
-    fn search_hint(&self) -> Option<&str> {
-        Some("change modify substitute str_replace old_string new_string sed patch")
-    }
-
-    fn presentation(&self) -> Presentation {
-        Presentation { title: Some("Edit file".into()), activity: Some("Editing a file".into()), transparent: false }
+    fn act(files: &dyn FileBoundary, input: &Value, _: &CancellationToken) -> Result<String, ToolError> {
+        edit(files, &Request::of(input).map_err(invalid)?)
     }
 }
 

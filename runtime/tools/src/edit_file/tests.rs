@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::{World, call};
+use slot_runtime::contract::ToolSpec;
 use std::fs;
 
 fn edit(world: &World, input: Value) -> Result<String, String> {

@@ -266,8 +266,8 @@ impl FileBoundary for Watched {
         self.files.metadata(path)
     }
 
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
-        self.files.list_dir(path, limit)
+    fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError> {
+        self.files.list_dir_until(path, limit, stop)
     }
 
     fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {

@@ -1,7 +1,9 @@
 //! The parse gate: a file that parsed before a change parses after it.
 //!
 //! It judges the change and not the state. A file that is new, or did not parse, may be written as it comes; so may one of
-//! which it cannot be told. Nothing is ever formatted or mended: what lands is what was sent.
+//! which it cannot be told. A file that is moved is no new one: it is held against what it was moved from, both as what the
+//! new name says that it is, so that a name alone is never refused. Nothing is ever formatted or mended: what lands is what
+//! was sent.
 
 use super::rust;
 use crate::validate_data::{self, Format};
@@ -85,23 +87,28 @@ impl Language {
 
 impl ChangeGate for ParseGate {
     fn judge(&self, change: &Pending<'_>) -> Result<(), BoundaryError> {
-        let (Some(language), Some(old), Some(new)) = (Language::of(change.resolved), change.old, change.new) else {
+        let (Some(language), Some(new)) = (Language::of(change.resolved), change.new) else { return Ok(()) };
+        let before: Vec<&File> = [change.old, change.moved_from].into_iter().flatten().collect();
+        if before.is_empty() || new.len() > MOST_BYTES {
             return Ok(());
+        }
+        // The new text first: what parses needs no look at an old one.
+        let reason = match language.check(new) {
+            Verdict::Sound => return Ok(()),
+            Verdict::Broken(fault) => broken(&named(change), language, &fault, new),
+            Verdict::TooMuch(why) => too_much(&named(change), language, why),
         };
-        if new.len() > MOST_BYTES {
-            return Ok(());
+        for old in before {
+            let read = read(old).map_err(|source| BoundaryError::Io {
+                path: change.path.to_owned(),
+                doing: "read",
+                source,
+            })?;
+            if read.is_some_and(|old| matches!(language.check(&old), Verdict::Sound)) {
+                return Err(BoundaryError::Refused { reason });
+            }
         }
-        let read =
-            read(old).map_err(|source| BoundaryError::Io { path: change.path.to_owned(), doing: "read", source })?;
-        let Some(old) = read else { return Ok(()) };
-        let refuse = |reason| Err(BoundaryError::Refused { reason });
-        // The new text first: what parses needs no look at the old one.
-        match language.check(new) {
-            Verdict::Sound => Ok(()),
-            _ if !matches!(language.check(&old), Verdict::Sound) => Ok(()),
-            Verdict::Broken(fault) => refuse(broken(change.path, language, &fault, new)),
-            Verdict::TooMuch(why) => refuse(too_much(change.path, language, why)),
-        }
+        Ok(())
     }
 }
 
@@ -111,6 +118,12 @@ fn read(mut file: &File) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() <= MOST_BYTES).then_some(bytes))
+}
+
+/// The file, in a sentence about what it was.
+fn named(change: &Pending<'_>) -> String {
+    let under = if change.old.is_none() { ", under the name it is moved from," } else { "" };
+    format!("{}{under}", change.path)
 }
 
 fn broken(path: &str, language: Language, fault: &Fault, new: &[u8]) -> String {
@@ -142,12 +155,23 @@ mod tests {
     use std::io::Write;
 
     fn judge(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<(), String> {
-        let file = old.map(|old| {
+        judge_moved(path, old, None, new)
+    }
+
+    fn judge_moved(
+        path: &str,
+        old: Option<&[u8]>,
+        moved_from: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<(), String> {
+        let file = |content: &[u8]| {
             let mut file = tempfile::tempfile().expect("a file");
-            file.write_all(old).expect("it is written");
+            file.write_all(content).expect("it is written");
             file
-        });
-        let change = Pending { path, resolved: Path::new(path), old: file.as_ref(), new };
+        };
+        let (old, moved_from) = (old.map(file), moved_from.map(file));
+        let change =
+            Pending { path, resolved: Path::new(path), old: old.as_ref(), moved_from: moved_from.as_ref(), new };
         ParseGate.judge(&change).map_err(|error| error.to_string())
     }
 
@@ -188,6 +212,23 @@ mod tests {
         assert_eq!(judge("a.rs", Some(b"\xff\xfe"), Some(b"fn (")), Ok(()));
         assert_eq!(judge("a.rs", None, Some(b"fn (")), Ok(()));
         assert_eq!(judge("a.rs", Some(b"fn f() {}"), None), Ok(()));
+    }
+
+    #[test]
+    fn what_is_moved_is_held_against_what_it_was() {
+        let moved = |old: Option<&str>, from: &str, new: &str| {
+            judge_moved("b.json", old.map(str::as_bytes), Some(from.as_bytes()), Some(new.as_bytes()))
+        };
+        let reason = moved(None, "{}", "{").expect_err("it parsed");
+        assert!(reason.starts_with("b.json, under the name it is moved from, was valid JSON"), "{reason}");
+        assert_eq!(moved(None, "{}", "[]"), Ok(()));
+        assert_eq!(moved(None, "no data", "{"), Ok(()));
+        assert_eq!(moved(None, "no data", "no data"), Ok(()));
+        // Over another file, neither of the two is broken.
+        assert!(moved(Some("{}"), "{", "{").is_err());
+        assert!(moved(Some("{"), "{}", "{").is_err());
+        assert_eq!(moved(Some("{"), "{", "{{"), Ok(()));
+        assert_eq!(judge_moved("b.txt", None, Some(b"{}"), Some(b"{")), Ok(()));
     }
 
     #[test]

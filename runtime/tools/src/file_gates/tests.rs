@@ -270,6 +270,51 @@ fn what_parses_stays_so_whoever_writes() {
     }
 }
 
+/// A patch that moves a file, chains and exchanges included, is no way to break it.
+#[test]
+fn what_parses_stays_so_wherever_it_is_moved() {
+    let moved = |from: &str, to: &str, old: &str, new: &str| {
+        format!("*** Update File: {from}\n*** Move to: {to}\n@@\n-{old}\n+{new}\n")
+    };
+    let delete = |path: &str| format!("*** Delete File: {path}\n");
+    let add = |path: &str, content: &str| format!("*** Add File: {path}\n+{content}\n");
+    let broken: &[&[String]] = &[
+        &[moved("a.json", "m.json", "{}", "{")],
+        &[moved("a.json", "d/m.json", "{}", "[]"), patch("d/m.json", "[]", "[")],
+        &[moved("a.json", "m.txt", "{}", "{"), moved("m.txt", "m.json", "{", "{{")],
+        &[moved("n.txt", "n.json", "{}", "{")],
+        &[delete("b.json"), moved("a.json", "b.json", "{}", "{")],
+        &[delete("a.json"), add("a.json", "{")],
+        &[moved("a.json", "m.json", "{}", "[]"), add("a.json", "{")],
+        &[moved("b.json", "m", "[", "[ "), moved("a.json", "b.json", "{}", "{"), moved("m", "a.json", "[", "[]")],
+    ];
+    let sound: &[&[String]] = &[
+        &[moved("a.json", "m.json", "{}", "[]")],
+        &[moved("a.json", "m.json", "{}", "{"), patch("m.json", "{", "[]")],
+        &[moved("a.json", "a.txt", "{}", "{")],
+        &[moved("b.json", "m.json", "[", "{")],
+        &[moved("p.txt", "p.json", "prose", "{")],
+        &[patch("b.json", "[", "{"), patch("b.json", "{", "[[")],
+        &[moved("a.json", "m.json", "{}", "[]"), delete("m.json"), add("m.json", "{")],
+    ];
+    for (expect, tried) in [(false, broken), (true, sound)] {
+        for sections in tried {
+            let files = [("a.json", "{}\n"), ("b.json", "[\n"), ("n.txt", "{}\n"), ("p.txt", "prose\n")];
+            let world = files.iter().fold(World::new(), |world, (path, content)| world.with(path, content));
+            let session = Session::of(world);
+            files.iter().for_each(|(path, _)| session.read(path));
+            match (session.run("apply_patch", patches(sections), None), expect) {
+                (Ok(_), true) => {}
+                (Err(error), false) => {
+                    assert!(error.contains("was valid JSON before this change"), "{sections:?}: {error}");
+                    files.iter().for_each(|(path, content)| session.holds(path, content));
+                }
+                (got, _) => panic!("{sections:?}: {got:?}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn gates_can_be_left_out() {
     let session = Session::with(World::new().with("a.json", "{}\n"), |gates| gates.parse = false);

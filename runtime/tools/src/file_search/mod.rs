@@ -4,24 +4,20 @@ mod score;
 
 use crate::{
     find::{
-        self, ANSWER_BYTES, Start,
-        answer::{call, counted, no_walk, passed_over, visible_path},
-        common_fields,
-        walk::{Candidate, Visit, Walk},
+        self, Scope,
+        answer::{call, counted},
+        files::files,
     },
-    input::{fault, invalid, optional_flag, optional_text, text},
-    work::blocking,
+    input::{fault, invalid, text},
+    over_files::{Does, FileTool, OverFiles},
 };
 use score::Words;
 use serde_json::{Value, json};
 use slot_runtime::{
     boundary::FileBoundary,
-    contract::{
-        BoxFuture, Capability, CapabilitySet, Presentation, RunContext, Tool, ToolError, ToolOutput, ToolSpec,
-        ValidationFault,
-    },
+    contract::{ToolError, ValidationFault},
 };
-use std::{cmp::Reverse, collections::BTreeSet, path::PathBuf, sync::Arc};
+use std::cmp::Reverse;
 use tokio_util::sync::CancellationToken;
 
 /// How many files are shown where nothing is said.
@@ -40,23 +36,9 @@ must all be there, in any order. Paths can be passed to other tools as they are.
 (glob_files), to see what one folder holds (list_dir), or to look for text in files (grep_files). \
 Examples: {\"query\": \"usermodel\"}; {\"query\": \"config test\", \"path\": \"packages\", \"max_results\": 50}.";
 
-/// The tool.
-pub struct FileSearch {
-    boundary: Arc<dyn FileBoundary>,
-}
-
-impl FileSearch {
-    /// The tool over the files behind `boundary`.
-    pub fn new(boundary: Arc<dyn FileBoundary>) -> Self {
-        FileSearch { boundary }
-    }
-}
-
 struct Request {
-    path: String,
+    scope: Scope,
     words: Words,
-    ignored: bool,
-    most: usize,
 }
 
 impl Request {
@@ -74,93 +56,40 @@ impl Request {
                 ),
             ));
         }
-        Ok(Request {
-            path: optional_text(input, "path")?.unwrap_or(".").to_owned(),
-            words,
-            ignored: optional_flag(input, "include_ignored")?.unwrap_or(false),
-            most: find::shown(input, DEFAULT_FILES, MOST_FILES)?,
-        })
+        Ok(Request { words, scope: Scope::of(input, DEFAULT_FILES, MOST_FILES)? })
     }
 }
 
-impl Tool for FileSearch {
-    fn name(&self) -> &str {
-        "file_search"
-    }
+/// The tool.
+pub type FileSearch = OverFiles<Names>;
 
-    fn description(&self) -> &str {
-        DESCRIPTION
-    }
+/// What it is.
+pub struct Names;
 
-    fn input_schema(&self) -> Value {
-        let mut fields = json!({
+impl FileTool for Names {
+    const NAME: &'static str = "file_search";
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const HINT: &'static str = "find file by name fuzzy fzf locate where is path";
+    const SHOWN: [&'static str; 2] = ["Find a file", "Finding a file"];
+    const DOES: Does = Does::Searches;
+
+    fn schema() -> Value {
+        let fields = json!({
             "query": { "type": "string", "description": "Words or parts of words of the name or path." },
             "max_results": {
                 "type": "integer", "minimum": 0,
                 "description": "The most files to show: 20 when absent, brought between 1 and 200. All are counted.",
             },
         });
-        for (name, schema) in common_fields("a folder") {
-            fields[name] = schema;
-        }
-        json!({ "type": "object", "properties": fields, "required": ["query"], "additionalProperties": false })
+        find::schema(fields, "query", "a folder")
     }
 
-    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let request = Request::of(input).map_err(invalid)?;
-            let (boundary, input) = (Arc::clone(&self.boundary), input.clone());
-            blocking(run, move |stop| search(&*boundary, &request, &input, stop).map(ToolOutput::ok)).await
-        })
-    }
-}
-
-impl ToolSpec for FileSearch {
-    fn capabilities(&self) -> CapabilitySet {
-        CapabilitySet::of(&[Capability::ReadOnly])
-    }
-
-    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
+    fn check(input: &Value) -> Result<(), ValidationFault> {
         Request::of(input).map(drop)
     }
 
-    fn supports_parallel(&self) -> bool {
-        true
-    }
-
-    fn search_hint(&self) -> Option<&str> {
-        Some("find file by name fuzzy fzf locate where is path")
-    }
-
-    fn presentation(&self) -> Presentation {
-        Presentation { title: Some("Find a file".into()), activity: Some("Finding a file".into()), transparent: false }
-    }
-}
-
-/// A path in the order in which it is shown: by score, then the shorter one, then by its bytes.
-type Ranked = (Reverse<u32>, usize, PathBuf);
-
-struct Scored<'a> {
-    request: &'a Request,
-    count: u64,
-    first: BTreeSet<Ranked>,
-}
-
-impl Scored<'_> {
-    fn keep(&mut self, ranked: Ranked) {
-        self.first.insert(ranked);
-        if self.first.len() > self.request.most {
-            self.first.pop_last();
-        }
-    }
-}
-
-impl Visit for Scored<'_> {
-    fn file(&mut self, file: &Candidate<'_>) {
-        if let Some(score) = self.request.words.score(&file.below.to_string_lossy()) {
-            self.count += 1;
-            self.keep((Reverse(score), file.shown.as_os_str().len(), file.shown.to_path_buf()));
-        }
+    fn act(files: &dyn FileBoundary, input: &Value, stop: &CancellationToken) -> Result<String, ToolError> {
+        search(files, &Request::of(input).map_err(invalid)?, input, stop)
     }
 }
 
@@ -170,54 +99,28 @@ fn search(
     input: &Value,
     stop: &CancellationToken,
 ) -> Result<String, ToolError> {
-    let Start::Folder(tree, above) = find::start(boundary, &request.path, request.ignored)? else {
-        return Err(ToolError::InvalidInput(format!(
-            "path {} is a file already. Pass a folder to look in, or call read_file with path={}",
-            request.path,
-            json!(request.path)
-        )));
-    };
-    let walk = Walk { tree: &tree, above, ignored: request.ignored, stop };
-    let make = || Scored { request, count: 0, first: BTreeSet::new() };
-    let (visitors, passed) = walk.run(make).map_err(no_walk)?;
-    let mut all = make();
-    for found in visitors {
-        all.count += found.count;
-        found.first.into_iter().for_each(|ranked| all.keep(ranked));
-    }
-    let mut text = match all.count {
+    let Request { scope, words } = request;
+    // By score, then the shorter path.
+    let found = files(boundary, scope, stop, |file| {
+        let score = words.score(&file.below.to_string_lossy())?;
+        Some((Reverse(score), file.shown.as_os_str().len()))
+    })?;
+    let head = match found.count {
         0 => {
             "No file matches. Pass fewer letters or words, or call glob_files with pattern=\"**/*\" to see which files \
-              there are.\n"
+             there are."
                 .to_owned()
         }
-        count => format!("{}, the best first.\n", counted(count, "file matches", "files match")),
+        count => format!("{}, the best first.", counted(count, "file matches", "files match")),
     };
-    let mut shown = 0;
-    for (_, _, path) in &all.first {
-        let line = visible_path(path);
-        if text.len() + line.len() > ANSWER_BYTES {
-            break;
-        }
-        text.push_str(&line);
-        text.push('\n');
-        shown += 1;
-    }
-    if shown < all.count {
-        let next = if shown == request.most as u64 && request.most < MOST_FILES {
-            let more = all.count.min(MOST_FILES as u64);
+    Ok(found.render(scope, &head, "best", |shown| {
+        if shown == scope.most as u64 && scope.most < MOST_FILES {
+            let more = found.count.min(MOST_FILES as u64);
             format!("To see more, {}", call("file_search", input, &[("max_results", json!(more))]))
         } else {
             "To see others, pass more of the name, or the path of a folder".to_owned()
-        };
-        text.push_str(&format!("[TRUNCATED] The best {shown} of {} files are shown. {next}.\n", all.count));
-    }
-    for line in passed_over(&passed, request.ignored) {
-        text.push_str(&line);
-        text.push('\n');
-    }
-    text.pop();
-    Ok(text)
+        }
+    }))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! What a search leaves out: folders of build output and of other people's code, and what ignore files name.
 //!
-//! It is asked twice, in two ways. The walk does not enter a folder by its bare name ([`is_excluded_folder`]); and no path
-//! is shown or counted that has such a folder in it ([`Exclusions::covers`]), however it was reached. What a call names as
-//! the place to look is looked at, whatever it is called: only what lies below is judged.
+//! It is asked twice, in two ways. The walk does not enter a folder by its bare name ([`is_excluded_folder`]); and no file is
+//! shown or counted whose path has such a folder in it ([`Exclusions::cover_all_in`]), however it was reached. What a call
+//! names as the place to look is looked at, whatever it is called: only what lies below is judged.
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use ignore::{
@@ -30,31 +30,40 @@ pub fn is_excluded_folder(name: &OsStr, ignored: bool) -> bool {
     name == REPOSITORY || !ignored && FOLDERS.iter().any(|folder| name == *folder)
 }
 
-/// The list once more, over whole paths.
+/// The list once more, over the paths of folders, and over the names of files.
 pub struct Exclusions {
-    set: GlobSet,
+    folders: GlobSet,
+    files: GlobSet,
 }
 
 impl Exclusions {
     /// What is left out; with `ignored` only the inside of repositories.
     pub fn new(ignored: bool) -> Exclusions {
-        let within = |folder: &str| format!("**/{folder}/**");
-        let mut globs = vec![within(REPOSITORY)];
-        if !ignored {
-            globs.extend(FOLDERS.iter().map(|folder| within(folder)));
-            globs.extend(FILES.iter().map(|file| format!("**/{file}")));
+        let (folders, files) = if ignored { (&[][..], &[][..]) } else { (&FOLDERS[..], &FILES[..]) };
+        let within = |folder: &&str| format!("**/{folder}/**");
+        Exclusions {
+            folders: set(folders.iter().chain([&REPOSITORY]).map(within)),
+            files: set(files.iter().map(|file| (*file).to_owned())),
         }
-        let mut set = GlobSetBuilder::new();
-        globs.iter().filter_map(|glob| Glob::new(glob).ok()).for_each(|glob| {
-            set.add(glob);
-        });
-        Exclusions { set: set.build().unwrap_or_default() }
     }
 
-    /// Whether the path of a file, from where the search began, is left out.
-    pub fn covers(&self, below: &Path) -> bool {
-        self.set.is_match(below)
+    /// Whether all is left out that lies in a folder, which is reached from where the search began by these names.
+    pub fn cover_all_in(&self, below: &Path) -> bool {
+        self.folders.is_match(below.join("any"))
     }
+
+    /// Whether a file is left out for its name.
+    pub fn cover_name(&self, name: &OsStr) -> bool {
+        self.files.is_match(name)
+    }
+}
+
+fn set(globs: impl Iterator<Item = String>) -> GlobSet {
+    let mut set = GlobSetBuilder::new();
+    globs.filter_map(|glob| Glob::new(&glob).ok()).for_each(|glob| {
+        set.add(glob);
+    });
+    set.build().unwrap_or_default()
 }
 
 /// The ignore files of a folder and of those above it.
@@ -149,7 +158,10 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, ignored: bool, expect: bool) {
-        assert_eq!(Exclusions::new(ignored).covers(Path::new(path)), expect, "{path}");
+        let (exclusions, path) = (Exclusions::new(ignored), Path::new(path));
+        let folder = exclusions.cover_all_in(path.parent().expect("a name"));
+        let name = exclusions.cover_name(path.file_name().expect("a name"));
+        assert_eq!(folder || name, expect, "{}", path.display());
     }
 
     #[test]
@@ -179,9 +191,8 @@ mod tests {
     fn both_ways_agree_on_every_folder() {
         for ignored in [false, true] {
             for folder in FOLDERS.iter().chain([&REPOSITORY, &"src", &"Target"]) {
-                let within = Path::new(folder).join("x");
                 let expect = is_excluded_folder(OsStr::new(folder), ignored);
-                assert_eq!(Exclusions::new(ignored).covers(&within), expect, "{folder}");
+                assert_eq!(Exclusions::new(ignored).cover_all_in(Path::new(folder)), expect, "{folder}");
             }
         }
     }

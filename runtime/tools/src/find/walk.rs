@@ -363,15 +363,17 @@ impl<V: Visit> Worker<'_, V> {
     }
 
     fn files(&mut self, branch: &Branch, folder: &Path, names: &[OsString]) {
+        let shared = self.shared;
+        let all_left_out = shared.exclusions.cover_all_in(folder);
         for name in names {
-            if self.shared.walk.stop.is_cancelled() {
-                return self.shared.end();
+            if shared.walk.stop.is_cancelled() {
+                return shared.end();
             }
-            let below = folder.join(name);
-            if self.shared.exclusions.covers(&below) {
+            if all_left_out || shared.exclusions.cover_name(name) {
                 self.passed.files += 1;
                 continue;
             }
+            let below = folder.join(name);
             let shown = shown(branch.path(), name);
             self.visitor.file(&Candidate { below: &below, shown: &shown, branch, name });
         }

@@ -3,36 +3,31 @@
 //! Every matching line is counted before any is left out, so that the number in an answer is that of all.
 
 mod kept;
+mod long;
 pub mod search;
 
 use crate::{
     find::{
-        self, ANSWER_BYTES, DEFAULT_SHOWN, MOST_SHOWN, Start,
+        self, ANSWER_BYTES, DEFAULT_SHOWN, MOST_SHOWN, Scope, Start,
         answer::{call, counted, no_walk, passed_over, skipped, visible_path},
-        common_fields, pattern,
+        pattern,
         walk::{Candidate, PassedOver, Tally, Visit, Walk},
     },
     input::{fault, invalid, optional_count, optional_flag, optional_text, text},
-    work::blocking,
+    over_files::{Does, FileTool, OverFiles},
 };
 use globset::GlobMatcher;
-use grep_regex::RegexMatcher;
-use grep_searcher::Searcher;
 use kept::{FileHits, Kept};
 use memchr::memchr;
-use search::{Manner, Row, compile, rows, searcher};
+use search::{Manner, Pattern, Row, Search, compile, rows};
 use serde_json::{Value, json};
 use slot_runtime::{
     boundary::{FileBoundary, OpenFile},
-    contract::{
-        BoxFuture, Capability, CapabilitySet, Presentation, RunContext, Tool, ToolError, ToolOutput, ToolSpec,
-        ValidationFault,
-    },
+    contract::{ToolError, ValidationFault},
 };
 use std::{
     io::{self, Read},
     path::Path,
-    sync::Arc,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -52,36 +47,22 @@ their names (glob_files, file_search) or to read one file (read_file). \
 Examples: {\"pattern\": \"fn main\"}; {\"pattern\": \"a.b[0]\", \"literal\": true, \"path\": \"src\", \"include\": \
 \"*.{ts,tsx}\"}; {\"pattern\": \"TODO|FIXME\", \"mode\": \"files\"}.";
 
-/// The tool.
-pub struct GrepFiles {
-    boundary: Arc<dyn FileBoundary>,
-}
-
-impl GrepFiles {
-    /// The tool over the files behind `boundary`.
-    pub fn new(boundary: Arc<dyn FileBoundary>) -> Self {
-        GrepFiles { boundary }
-    }
-}
-
 /// What was asked for.
 #[derive(Clone)]
 struct Request {
-    path: String,
-    matcher: RegexMatcher,
+    scope: Scope,
+    pattern: Pattern,
     include: Option<GlobMatcher>,
     exclude: Option<GlobMatcher>,
-    ignored: bool,
     context: usize,
     only_files: bool,
-    most: usize,
 }
 
 impl Request {
     fn of(input: &Value) -> Result<Request, ValidationFault> {
         let flag = |field| Ok(optional_flag(input, field)?.unwrap_or(false));
         let manner = Manner { literal: flag("literal")?, any_case: flag("case_insensitive")? };
-        let matcher = compile(text(input, "pattern")?, manner)?;
+        let pattern = compile(text(input, "pattern")?, manner)?;
         let glob = |field| optional_text(input, field)?.map(|glob| pattern::glob(field, glob)).transpose();
         let only_files = match optional_text(input, "mode")? {
             None | Some("lines") => false,
@@ -90,29 +71,31 @@ impl Request {
         };
         let context = optional_count(input, "context_lines", 0)?.unwrap_or(0);
         Ok(Request {
-            path: optional_text(input, "path")?.unwrap_or(".").to_owned(),
-            matcher,
+            pattern,
             include: glob("include")?,
             exclude: glob("exclude")?,
-            ignored: flag("include_ignored")?,
             context: usize::try_from(context).unwrap_or(MOST_CONTEXT).min(MOST_CONTEXT),
             only_files,
-            most: find::shown(input, DEFAULT_SHOWN, MOST_SHOWN)?,
+            scope: Scope::of(input, DEFAULT_SHOWN, MOST_SHOWN)?,
         })
     }
 }
 
-impl Tool for GrepFiles {
-    fn name(&self) -> &str {
-        "grep_files"
-    }
+/// The tool.
+pub type GrepFiles = OverFiles<Lines>;
 
-    fn description(&self) -> &str {
-        DESCRIPTION
-    }
+/// What it is.
+pub struct Lines;
 
-    fn input_schema(&self) -> Value {
-        let mut fields = json!({
+impl FileTool for Lines {
+    const NAME: &'static str = "grep_files";
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const HINT: &'static str = "grep rg ripgrep search find text content regex pattern usages";
+    const SHOWN: [&'static str; 2] = ["Search in files", "Searching"];
+    const DOES: Does = Does::Searches;
+
+    fn schema() -> Value {
+        let fields = json!({
             "pattern": { "type": "string", "description": "What to look for: a regular expression, or text with literal=true." },
             "literal": { "type": "boolean", "description": "Whether pattern is the text itself, with nothing to escape." },
             "case_insensitive": { "type": "boolean", "description": "Whether upper and lower case are the same." },
@@ -131,44 +114,16 @@ impl Tool for GrepFiles {
                 "description": "The most matching lines (or files) to show: 100 when absent, 1000 at most. All are counted.",
             },
         });
-        for (name, schema) in common_fields("a folder or a file") {
-            fields[name] = schema;
-        }
-        json!({ "type": "object", "properties": fields, "required": ["pattern"], "additionalProperties": false })
+        find::schema(fields, "pattern", "a folder or a file")
     }
 
-    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let request = Request::of(input).map_err(invalid)?;
-            let (boundary, input) = (Arc::clone(&self.boundary), input.clone());
-            blocking(run, move |stop| {
-                let found = grep(&*boundary, &request, stop)?;
-                Ok(ToolOutput::ok(render(&request, &input, &found)))
-            })
-            .await
-        })
-    }
-}
-
-impl ToolSpec for GrepFiles {
-    fn capabilities(&self) -> CapabilitySet {
-        CapabilitySet::of(&[Capability::ReadOnly])
-    }
-
-    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
+    fn check(input: &Value) -> Result<(), ValidationFault> {
         Request::of(input).map(drop)
     }
 
-    fn supports_parallel(&self) -> bool {
-        true
-    }
-
-    fn search_hint(&self) -> Option<&str> {
-        Some("grep rg ripgrep search find text content regex pattern usages")
-    }
-
-    fn presentation(&self) -> Presentation {
-        Presentation { title: Some("Search in files".into()), activity: Some("Searching".into()), transparent: false }
+    fn act(files: &dyn FileBoundary, input: &Value, stop: &CancellationToken) -> Result<String, ToolError> {
+        let request = Request::of(input).map_err(invalid)?;
+        Ok(render(&request, input, &grep(files, &request, stop)?))
     }
 }
 
@@ -187,13 +142,13 @@ struct Results {
 }
 
 fn grep(boundary: &dyn FileBoundary, request: &Request, stop: &CancellationToken) -> Result<Results, ToolError> {
+    let stopped = || stop.is_cancelled();
     let make = || Grep {
         request,
-        stop,
-        searcher: searcher(),
+        search: Search::new(&request.pattern, &stopped),
         buffer: Vec::new(),
         results: Results {
-            kept: Kept::new(request.most),
+            kept: Kept::new(request.scope.most),
             lines: 0,
             files: 0,
             searched: 0,
@@ -204,14 +159,14 @@ fn grep(boundary: &dyn FileBoundary, request: &Request, stop: &CancellationToken
             passed: PassedOver::default(),
         },
     };
-    match find::start(boundary, &request.path, request.ignored)? {
+    match request.scope.open(boundary)? {
         Start::File(path, open) => {
             let mut grep = make();
             grep.look(&path, open);
             if stop.is_cancelled() { Err(ToolError::Cancelled) } else { Ok(grep.results) }
         }
         Start::Folder(tree, above) => {
-            let walk = Walk { tree: &tree, above, ignored: request.ignored, stop };
+            let walk = Walk { tree: &tree, above, ignored: request.scope.ignored, stop };
             let (visitors, passed) = walk.run(make).map_err(no_walk)?;
             let mut all = make().results;
             for grep in visitors {
@@ -238,8 +193,7 @@ impl Results {
 /// One thread's search.
 struct Grep<'a> {
     request: &'a Request,
-    stop: &'a CancellationToken,
-    searcher: Searcher,
+    search: Search<'a>,
     buffer: Vec<u8>,
     results: Results,
 }
@@ -269,10 +223,10 @@ impl Grep<'_> {
             return self.results.binary.add(path);
         }
         let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
-        let Request { matcher, context, only_files, most, .. } = self.request;
+        let Request { scope, context, only_files, .. } = self.request;
         let wanted = self.results.kept.wants(path);
-        let keep = if wanted && !only_files { *most } else { 0 };
-        let found = match search::find(&mut self.searcher, matcher, text, keep, self.stop) {
+        let keep = if wanted && !only_files { scope.most } else { 0 };
+        let found = match self.search.find(text, keep) {
             Ok(Some(found)) => found,
             Ok(None) => return self.results.long.add(path),
             Err(_) => return self.results.unreadable.add(path),
@@ -284,7 +238,7 @@ impl Grep<'_> {
         self.results.lines += found.count;
         self.results.files += 1;
         if wanted {
-            let rows = rows(text, &found.starts, *context, matcher);
+            let rows = rows(text, &found.starts, *context, |line| self.search.place(line));
             let weight = if *only_files { 1 } else { found.starts.len() };
             self.results.kept.add(path.to_path_buf(), FileHits { count: found.count, rows, weight });
         }
@@ -356,7 +310,7 @@ fn body(request: &Request, found: &Results) -> (String, u64) {
         let mut heading = format!("{}\n", visible_path(path));
         for row in &hits.rows {
             let line = line(row);
-            let is_over = row.hit && shown == request.most as u64;
+            let is_over = row.hit && shown == request.scope.most as u64;
             if is_over || body.len() + heading.len() + line.len() > ANSWER_BYTES {
                 return (body, shown);
             }
@@ -377,7 +331,7 @@ fn notices(request: &Request, input: &Value, found: &Results, all: u64, shown: u
     let mut lines = Vec::new();
     if shown < all {
         let what = if request.only_files { "files" } else { "matching lines" };
-        let next = if shown == request.most as u64 && all <= MOST_SHOWN as u64 {
+        let next = if shown == request.scope.most as u64 && all <= MOST_SHOWN as u64 {
             format!("To see all of them, {}", call("grep_files", input, &[("max_results", json!(all))]))
         } else if request.only_files {
             "To see the others, pass the path of a folder, or a narrower include".to_owned()
@@ -395,7 +349,7 @@ fn notices(request: &Request, input: &Value, found: &Results, all: u64, shown: u
     let large = format!("larger than {} MB, not searched; read them with read_file", FILE_BYTES >> 20);
     for (tally, why) in [
         (&found.large, large.as_str()),
-        (&found.long, "with a line over 1 MB, not searched; read them with read_file"),
+        (&found.long, "with a line over 1 MB or too long for this pattern, not searched; read them with read_file"),
         (&found.binary, "binary or UTF-16, not searched"),
         (&found.unreadable, "could not be read"),
     ] {
@@ -403,7 +357,7 @@ fn notices(request: &Request, input: &Value, found: &Results, all: u64, shown: u
             lines.push(skipped(tally, "file", "files", why));
         }
     }
-    lines.extend(passed_over(&found.passed, request.ignored));
+    lines.extend(passed_over(&found.passed, request.scope.ignored));
     lines
 }
 

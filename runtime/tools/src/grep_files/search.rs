@@ -1,22 +1,30 @@
 //! Lines of one file that match, and how they are shown.
 //!
-//! A file is searched in pieces that end with a line, so that whoever waits no more is heard between two of them. Nothing is
-//! taken from a searcher but where its lines begin: numbers, neighbours and cuts are made of the text itself, and only for
-//! lines that may be shown.
+//! A file is searched in pieces that end with a line, each no longer than what the pattern makes of it in a short time at
+//! the worst, so that whoever waits no more is heard between two of them; a line that is longer goes the way of
+//! [`super::long`]. Nothing is taken from a searcher but where its lines begin: numbers, neighbours and cuts are made of the
+//! text itself, and only for lines that may be shown.
 
+use super::long::{Halt, Long};
 use crate::input::fault;
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkMatch};
 use memchr::{memchr, memchr_iter, memrchr};
+use regex_automata::hybrid::dfa::Cache;
 use slot_runtime::contract::ValidationFault;
-use std::io;
-use tokio_util::sync::CancellationToken;
+use std::{
+    io,
+    sync::{Arc, OnceLock},
+};
 
 /// The longest pattern, in bytes.
 const PATTERN_BYTES: usize = 4096;
-/// The most memory that a pattern may compile to: what a search costs for each byte grows with it.
-const COMPILED_BYTES: usize = 1 << 20;
+/// How much memory a pattern may compile to, tried in this order: what a search costs for each byte grows with it.
+const COMPILED_BYTES: [usize; 4] = [2 << 10, 16 << 10, 128 << 10, 1 << 20];
+/// The most that the bytes of a text and those that its pattern compiles to may come to when they are multiplied, for a
+/// search that nobody can stop.
+const WORK: usize = 2 << 30;
 /// The most memory for what is worked out of a pattern while it searches.
 const CACHE_BYTES: usize = 8 << 20;
 /// How deep groups of a pattern may lie in one another.
@@ -39,12 +47,23 @@ pub struct Manner {
     pub any_case: bool,
 }
 
+/// A pattern that is looked for.
+#[derive(Clone)]
+pub struct Pattern {
+    text: String,
+    manner: Manner,
+    fast: RegexMatcher,
+    /// The longest text that is searched at once.
+    at_once: usize,
+    long: Arc<OnceLock<Option<Long>>>,
+}
+
 /// Compiles a pattern.
 ///
 /// # Errors
 ///
 /// What is wrong with it, and how to send it.
-pub fn compile(pattern: &str, manner: Manner) -> Result<RegexMatcher, ValidationFault> {
+pub fn compile(pattern: &str, manner: Manner) -> Result<Pattern, ValidationFault> {
     let wrong = |what: String| fault("pattern", format!("pattern {what}"));
     if pattern.is_empty() {
         return Err(wrong("is empty, and would match every line; pass the text to look for".to_owned()));
@@ -55,9 +74,25 @@ pub fn compile(pattern: &str, manner: Manner) -> Result<RegexMatcher, Validation
     }
     let mut builder = RegexMatcherBuilder::new();
     builder.case_insensitive(manner.any_case).fixed_strings(manner.literal).multi_line(true).crlf(true);
-    builder.size_limit(COMPILED_BYTES).dfa_size_limit(CACHE_BYTES).nest_limit(PATTERN_DEPTH);
-    builder.build(pattern).map_err(|error| wrong(why(pattern, manner, error.kind())))
+    builder.dfa_size_limit(CACHE_BYTES).nest_limit(PATTERN_DEPTH);
+    let mut said = String::new();
+    for bytes in COMPILED_BYTES {
+        match builder.size_limit(bytes).build(pattern) {
+            Ok(fast) => {
+                let text = pattern.to_owned();
+                return Ok(Pattern { text, manner, fast, at_once: WORK / bytes, long: Arc::default() });
+            }
+            Err(error) => said = why(pattern, manner, error.kind()),
+        }
+        if said != TOO_LARGE {
+            break;
+        }
+    }
+    Err(wrong(said))
 }
+
+/// What is said of a pattern that does not fit into the memory it may have.
+const TOO_LARGE: &str = "is too large once it is compiled; use smaller counts in braces, or fewer alternatives";
 
 /// Why a pattern cannot be used, and what can.
 fn why(pattern: &str, manner: Manner, kind: &ErrorKind) -> String {
@@ -68,7 +103,7 @@ fn why(pattern: &str, manner: Manner, kind: &ErrorKind) -> String {
             .to_owned();
     }
     if said.contains("size limit") {
-        return "is too large once it is compiled; use smaller counts in braces, or fewer alternatives".to_owned();
+        return TOO_LARGE.to_owned();
     }
     if said.contains("look-around") || said.contains("backreference") {
         return format!(
@@ -100,11 +135,6 @@ fn kind_text(kind: &ErrorKind) -> String {
     last.trim().trim_start_matches("error: ").to_owned()
 }
 
-/// A searcher whose answers [`find`] understands.
-pub fn searcher() -> Searcher {
-    SearcherBuilder::new().line_terminator(LineTerminator::crlf()).line_number(false).bom_sniffing(false).build()
-}
-
 /// What was found in a file.
 #[derive(Debug, Default)]
 pub struct Found {
@@ -114,35 +144,74 @@ pub struct Found {
     pub starts: Vec<usize>,
 }
 
-/// Counts the lines of `text` that match, and keeps where the first `keep` of them begin. Ends early when nobody waits;
-/// `None` if a line is too long to be searched.
-pub fn find(
-    searcher: &mut Searcher,
-    matcher: &RegexMatcher,
-    text: &[u8],
-    keep: usize,
-    stop: &CancellationToken,
-) -> io::Result<Option<Found>> {
-    let (mut found, mut done) = (Found::default(), 0);
-    while done < text.len() && !stop.is_cancelled() {
-        let rest = &text[done..];
-        let reach = rest.len().min(PIECE_BYTES);
-        // A piece ends with a line; a line that is longer than a piece is one of its own.
-        let end = if reach == rest.len() {
-            reach
-        } else {
-            match memrchr(b'\n', &rest[..reach]) {
-                Some(at) => at + 1,
-                None => memchr(b'\n', rest).map_or(rest.len(), |at| at + 1),
-            }
-        };
-        if end > MOST_LINE_BYTES {
-            return Ok(None);
-        }
-        searcher.search_slice(matcher, &rest[..end], Starts { found: &mut found, base: done, keep })?;
-        done += end;
+/// One thread's search for a pattern.
+pub struct Search<'a> {
+    pattern: &'a Pattern,
+    /// Whether nobody waits any more.
+    stop: &'a (dyn Fn() -> bool + Sync),
+    searcher: Searcher,
+    cache: Option<Cache>,
+}
+
+impl<'a> Search<'a> {
+    /// A search that ends early when `stop` says so.
+    pub fn new(pattern: &'a Pattern, stop: &'a (dyn Fn() -> bool + Sync)) -> Self {
+        let mut searcher = SearcherBuilder::new();
+        searcher.line_terminator(LineTerminator::crlf()).line_number(false).bom_sniffing(false);
+        Search { pattern, stop, searcher: searcher.build(), cache: None }
     }
-    Ok(Some(found))
+
+    /// Counts the lines of `text` that match, and keeps where the first `keep` of them begin; `None` if a line is too long to
+    /// be searched.
+    pub fn find(&mut self, text: &[u8], keep: usize) -> io::Result<Option<Found>> {
+        let (mut found, mut done) = (Found::default(), 0);
+        while done < text.len() && !(self.stop)() {
+            let rest = &text[done..];
+            let reach = rest.len().min(self.pattern.at_once).min(PIECE_BYTES);
+            // A piece ends with a line; a line that is longer than a piece is one of its own.
+            let end = if reach == rest.len() {
+                reach
+            } else {
+                match memrchr(b'\n', &rest[..reach]) {
+                    Some(at) => at + 1,
+                    None => memchr(b'\n', rest).map_or(rest.len(), |at| at + 1),
+                }
+            };
+            if end > MOST_LINE_BYTES {
+                return Ok(None);
+            }
+            let (piece, mut starts) = (&rest[..end], Starts { found: &mut found, base: done, keep });
+            if end <= self.pattern.at_once {
+                self.searcher.search_slice(&self.pattern.fast, piece, starts)?;
+            } else {
+                match self.first_end(piece) {
+                    Ok(Some(_)) => starts.add(0),
+                    Ok(None) => {}
+                    Err(Halt::Stopped) => break,
+                    Err(Halt::Unable) => return Ok(None),
+                }
+            }
+            done += end;
+        }
+        Ok(Some(found))
+    }
+
+    /// A place in a line at which it matches, once it is known that it does.
+    pub fn place(&mut self, line: &[u8]) -> Option<usize> {
+        if line.len() > self.pattern.at_once {
+            return self.first_end(line).ok().flatten();
+        }
+        if (self.stop)() {
+            return None;
+        }
+        self.pattern.fast.find(line).ok().flatten().map(|place| place.start())
+    }
+
+    fn first_end(&mut self, line: &[u8]) -> Result<Option<usize>, Halt> {
+        let Pattern { text, manner, long, .. } = self.pattern;
+        let long = long.get_or_init(|| Long::new(text, *manner)).as_ref().ok_or(Halt::Unable)?;
+        long.first_end(self.cache.get_or_insert_with(|| long.cache()), line, self.stop)
+    }
 }
 
 struct Starts<'a> {
@@ -151,15 +220,21 @@ struct Starts<'a> {
     keep: usize,
 }
 
+impl Starts<'_> {
+    /// A line matches that begins at `at` in the piece.
+    fn add(&mut self, at: usize) {
+        self.found.count += 1;
+        if self.found.starts.len() < self.keep {
+            self.found.starts.push(self.base + at);
+        }
+    }
+}
+
 impl Sink for Starts<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, line: &SinkMatch<'_>) -> io::Result<bool> {
-        self.found.count += 1;
-        if self.found.starts.len() < self.keep {
-            let at = usize::try_from(line.absolute_byte_offset()).map_err(io::Error::other)?;
-            self.found.starts.push(self.base + at);
-        }
+        self.add(usize::try_from(line.absolute_byte_offset()).map_err(io::Error::other)?);
         Ok(true)
     }
 }
@@ -175,8 +250,9 @@ pub struct Row {
     pub text: String,
 }
 
-/// The lines that begin at `starts`, each with up to `context` lines before and after it, and no line twice.
-pub fn rows(text: &[u8], starts: &[usize], context: usize, matcher: &RegexMatcher) -> Vec<Row> {
+/// The lines that begin at `starts`, each with up to `context` lines before and after it, and no line twice. `place` tells
+/// where a long line matches.
+pub fn rows(text: &[u8], starts: &[usize], context: usize, mut place: impl FnMut(&[u8]) -> Option<usize>) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     // The number of the line that begins at `at`, and the end of the last line that has a row.
     let (mut number, mut at, mut covered) = (1_u64, 0, 0);
@@ -188,7 +264,7 @@ pub fn rows(text: &[u8], starts: &[usize], context: usize, matcher: &RegexMatche
             rows.push(Row { number: number - (back as u64 + 1), hit: false, text: cut(line_at(text, line), None) });
         }
         let line = line_at(text, start);
-        let place = matcher.find(line).ok().flatten().map(|place| place.start());
+        let place = if line.len() > LINE_BYTES { place(line) } else { None };
         rows.push(Row { number, hit: true, text: cut(line, place) });
         covered = start + line.len();
         let next = starts.get(index + 1).copied().unwrap_or(text.len());
@@ -246,128 +322,4 @@ fn plain(line: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn manner() -> Manner {
-        Manner { literal: false, any_case: false }
-    }
-
-    fn search(pattern: &str, text: &[u8], keep: usize, context: usize) -> (u64, Vec<String>) {
-        let matcher = compile(pattern, manner()).expect("a pattern");
-        let found = find(&mut searcher(), &matcher, text, keep, &CancellationToken::new());
-        let found = found.expect("a search").expect("no line is too long");
-        let rows = rows(text, &found.starts, context, &matcher);
-        let shown = |row: &Row| format!("{}{}{}", row.number, if row.hit { ":" } else { "-" }, row.text);
-        (found.count, rows.iter().map(shown).collect())
-    }
-
-    #[track_caller]
-    fn check(pattern: &str, text: &str, context: usize, expect: &[&str]) {
-        assert_eq!(search(pattern, text.as_bytes(), 100, context).1, expect);
-    }
-
-    #[track_caller]
-    fn check_refused(pattern: &str, expect: &str) {
-        let fault = compile(pattern, manner()).expect_err("no pattern");
-        assert_eq!(fault.pointer, "/pattern");
-        assert!(fault.message.contains(expect), "{}", fault.message);
-    }
-
-    #[test]
-    fn lines_are_found_whatever_ends_them() {
-        check("b$", "a\r\nab\r\nb\r\nbc\r\nb", 0, &["2:ab", "3:b", "5:b"]);
-        check("^b", "a\nb\nab\nbb", 0, &["2:b", "4:bb"]);
-    }
-
-    #[test]
-    fn neighbours_are_shown_once() {
-        let text = "1\n2\nx3\n4\nx5\n6\n7\n8\nx9\n";
-        check("x", text, 1, &["2-2", "3:x3", "4-4", "5:x5", "6-6", "8-8", "9:x9"]);
-        check("x", text, 2, &["1-1", "2-2", "3:x3", "4-4", "5:x5", "6-6", "7-7", "8-8", "9:x9"]);
-        check("x", "x\nx\n", 3, &["1:x", "2:x"]);
-    }
-
-    #[test]
-    fn all_are_counted_and_the_first_are_kept() {
-        let text = "x\n".repeat(300_000);
-        let (count, rows) = search("x", text.as_bytes(), 2, 0);
-        assert_eq!((count, rows), (300_000, vec!["1:x".to_owned(), "2:x".to_owned()]));
-    }
-
-    #[test]
-    fn a_line_longer_than_a_piece_is_one_line() {
-        let text = format!("a\n{}x\nb x\n", "y".repeat(2 * PIECE_BYTES));
-        let (count, rows) = search("x", text.as_bytes(), 9, 0);
-        assert_eq!(count, 2);
-        assert!(rows[0].starts_with("2:…yyy") && rows[0].ends_with("yx [line of 131073 bytes]"), "{}", rows[0]);
-        assert_eq!(rows[1], "3:b x");
-        let matcher = compile("x", manner()).expect("a pattern");
-        let text = "x".repeat(MOST_LINE_BYTES + 1);
-        for (text, searched) in [(&text[1..], true), (&text[..], false)] {
-            let found = find(&mut searcher(), &matcher, text.as_bytes(), 9, &CancellationToken::new());
-            assert_eq!(found.expect("a search").is_some(), searched);
-        }
-    }
-
-    #[test]
-    fn a_long_line_is_cut_around_its_match_and_between_characters() {
-        let text = format!("{}x{}", "ü".repeat(500), "ü".repeat(500));
-        let (_, rows) = search("x", text.as_bytes(), 9, 0);
-        assert!(rows[0].contains("üxü") && rows[0].starts_with("1:…ü") && !rows[0].contains('\u{fffd}'), "{}", rows[0]);
-        assert!(rows[0].len() < LINE_BYTES + 60);
-    }
-
-    #[test]
-    fn what_is_no_text_is_shown_as_such() {
-        let (_, rows) = search("x", b"\xffx\x1b[31m\n", 9, 0);
-        assert_eq!(rows, ["1:\u{fffd}x\u{fffd}[31m"]);
-    }
-
-    #[test]
-    fn a_pattern_that_cannot_be_used_is_explained_with_the_next_call() {
-        check_refused("foo(", "call grep_files with pattern=\"foo(\" literal=true");
-        check_refused("foo(", "it is written \"foo\\\\(\"");
-        check_refused("foo(", "unclosed group");
-        check_refused("a\nb", "holds a line break");
-        check_refused(r"a\nb", "holds a line break");
-        check_refused("(?=x)", "uses what this engine has not");
-        check_refused(r"(a)\1", "uses what this engine has not");
-        check_refused("", "is empty");
-        check_refused(&"a".repeat(5000), "5000 bytes");
-        check_refused(r"(\w{100}){100}", "too large once it is compiled");
-        check_refused(&"(".repeat(200), "is no regular expression");
-    }
-
-    #[test]
-    fn text_as_it_is_needs_no_escapes() {
-        let matcher = compile("a.b(", Manner { literal: true, any_case: true }).expect("text");
-        let found = find(&mut searcher(), &matcher, b"A.B(\naxb(\n", 9, &CancellationToken::new());
-        let found = found.expect("a search").expect("no line is too long");
-        assert_eq!((found.count, found.starts), (1, vec![0]));
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-
-        /// The lines found are those that a naive search finds, with their numbers.
-        #[test]
-        fn agrees_with_a_naive_search(lines in prop::collection::vec("[xab\u{e9}]{0,4}", 0..40), context in 0..3_usize) {
-            let text = lines.join("\n");
-            let expect: Vec<u64> = (1..).zip(text.lines()).filter(|(_, line)| line.contains('x')).map(|(n, _)| n).collect();
-            let matcher = compile("x", manner()).expect("a pattern");
-            let found = find(&mut searcher(), &matcher, text.as_bytes(), 1000, &CancellationToken::new());
-        let found = found.expect("a search").expect("no line is too long");
-            prop_assert_eq!(found.count, expect.len() as u64);
-            let rows = rows(text.as_bytes(), &found.starts, context, &matcher);
-            let hits: Vec<u64> = rows.iter().filter(|row| row.hit).map(|row| row.number).collect();
-            prop_assert_eq!(hits, expect);
-            let all: Vec<&str> = text.lines().collect();
-            for row in &rows {
-                prop_assert_eq!(&row.text, all[usize::try_from(row.number).expect("small") - 1]);
-            }
-            prop_assert!(rows.windows(2).all(|pair| pair[0].number < pair[1].number));
-        }
-    }
-}
+mod tests;

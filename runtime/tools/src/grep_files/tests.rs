@@ -107,7 +107,7 @@ fn what_is_not_searched_is_told() {
         json!({ "pattern": "x" }),
         "1 matching line in 1 file (2 searched).\na\n     1│ x\n\
          [SKIPPED] 1 file: larger than 10 MB, not searched; read them with read_file (big).\n\
-         [SKIPPED] 1 file: with a line over 1 MB, not searched; read them with read_file (long).\n\
+         [SKIPPED] 1 file: with a line over 1 MB or too long for this pattern, not searched; read them with read_file (long).\n\
          [SKIPPED] 2 files: binary or UTF-16, not searched (bin, wide).\n\
          [SKIPPED] 1 symbolic link: not followed; pass one as path to look behind it (link).\n\
          [SKIPPED] 1 pipe, socket or device: not opened (pipe).",

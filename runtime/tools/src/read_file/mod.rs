@@ -7,24 +7,21 @@ pub mod page;
 
 use crate::{
     input::{fault, invalid, optional_count, text},
-    work::{blocking, refused},
+    over_files::{Does, FileTool, OverFiles},
+    work::refused,
 };
 use memchr::memchr;
 use page::{PAGE_BYTES, Page, PageError, Range, Total};
 use serde_json::{Value, json};
 use slot_runtime::{
     boundary::{FileBoundary, OpenFile},
-    contract::{
-        BoxFuture, Capability, CapabilitySet, Presentation, RunContext, Tool, ToolError, ToolOutput, ToolSpec,
-        ValidationFault,
-    },
+    contract::{ToolError, ValidationFault},
 };
 use std::{
     borrow::Cow,
     fmt::Write,
     fs::File,
     io::{self, Read, Seek},
-    sync::Arc,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -41,18 +38,6 @@ them out when you quote it. A page has 200 lines unless max_lines says otherwise
 there is more, it ends with the call that reads on. Do not use it for folders, or to search many files for a text. \
 Examples: {\"path\": \"src/main.rs\"} (the first 200 lines); {\"path\": \"src/big.rs\", \"start_line\": 201, \
 \"max_lines\": 200} (the next page).";
-
-/// The tool.
-pub struct ReadFile {
-    boundary: Arc<dyn FileBoundary>,
-}
-
-impl ReadFile {
-    /// The tool over the files behind `boundary`.
-    pub fn new(boundary: Arc<dyn FileBoundary>) -> Self {
-        ReadFile { boundary }
-    }
-}
 
 /// What was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,16 +68,20 @@ impl Request {
     }
 }
 
-impl Tool for ReadFile {
-    fn name(&self) -> &str {
-        "read_file"
-    }
+/// The tool.
+pub type ReadFile = OverFiles<Pages>;
 
-    fn description(&self) -> &str {
-        DESCRIPTION
-    }
+/// What it is.
+pub struct Pages;
 
-    fn input_schema(&self) -> Value {
+impl FileTool for Pages {
+    const NAME: &'static str = "read_file";
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const HINT: &'static str = "cat head tail view show open content lines source";
+    const SHOWN: [&'static str; 2] = ["Read file", "Reading a file"];
+    const DOES: Does = Does::Looks;
+
+    fn schema() -> Value {
         json!({
             "type": "object",
             "properties": {
@@ -113,42 +102,13 @@ impl Tool for ReadFile {
         })
     }
 
-    fn run<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let request = Request::of(input).map_err(invalid)?;
-            let boundary = Arc::clone(&self.boundary);
-            blocking(run, move |stop| {
-                let open = boundary.open_file(&request.path).map_err(refused)?;
-                answer(&request, open, stop).map(ToolOutput::ok)
-            })
-            .await
-        })
-    }
-}
-
-impl ToolSpec for ReadFile {
-    fn capabilities(&self) -> CapabilitySet {
-        CapabilitySet::of(&[Capability::ReadOnly])
-    }
-
-    fn validate_input(&self, input: &Value) -> Result<(), ValidationFault> {
+    fn check(input: &Value) -> Result<(), ValidationFault> {
         Request::of(input).map(drop)
     }
 
-    fn supports_parallel(&self) -> bool {
-        true
-    }
-
-    fn may_start_early(&self) -> bool {
-        true
-    }
-
-    fn search_hint(&self) -> Option<&str> {
-        Some("cat head tail view show open content lines source")
-    }
-
-    fn presentation(&self) -> Presentation {
-        Presentation { title: Some("Read file".into()), activity: Some("Reading a file".into()), transparent: false }
+    fn act(files: &dyn FileBoundary, input: &Value, stop: &CancellationToken) -> Result<String, ToolError> {
+        let request = Request::of(input).map_err(invalid)?;
+        answer(&request, files.open_file(&request.path).map_err(refused)?, stop)
     }
 }
 

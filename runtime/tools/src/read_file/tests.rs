@@ -3,6 +3,7 @@
 use super::*;
 use crate::testing::{World, call};
 use rustix::fs::{CWD, Mode, mkfifoat};
+use slot_runtime::contract::ToolSpec;
 use std::fs;
 
 fn read(world: &World, input: Value) -> Result<String, ToolError> {

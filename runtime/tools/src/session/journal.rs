@@ -1,29 +1,33 @@
 //! What the file tools changed in the last turn, so that it can be taken back.
 //!
 //! A [`Journal`] is a boundary like the one below it, and hands everything through; of each write it keeps what was there
-//! before and what is there after. Only the last user turn in which something was written is kept, and of it no more
-//! than a fixed number of bytes; each working tree that the session enters has a turn of its own, which ends with the
-//! stay there. It owns no decision: whether a turn is taken back is the tool's and the user's.
+//! before and what is there after, permissions included. Only the last user turn in which something was written is kept,
+//! and of it no more than a fixed number of bytes; each working tree that the session enters has a turn of its own, which
+//! ends with the stay there. It owns no decision: whether a turn is taken back is the tool's and the user's.
 //!
 //! Not owned here: what commands change, and folders that a write made on its way.
 
 use slot_runtime::{
     boundary::{
-        BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, Narrowed, OpenDir, OpenFile, Tree,
-        WriteMode, Written,
+        BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, Narrowed, OpenDir, OpenFile, Pending,
+        Permissions, Tree, WriteMode, Written,
     },
     mode::UserTurns,
     place::Place,
 };
 use std::{
     collections::BTreeMap,
-    io::Read,
+    io::{self, Read},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// The most bytes that are kept of one turn, before and after together.
 const MAX_BYTES: usize = 64 << 20;
+
+/// The bits of the permissions.
+const BITS: u32 = 0o7777;
 
 /// A boundary that keeps what it changed.
 pub struct Journal {
@@ -45,16 +49,33 @@ struct Kept {
     bytes: usize,
 }
 
-/// One file that was changed: what it held before the first change of the turn and after the last; `None` where there was
+/// One file that was changed: what it was before the first change of the turn and after the last; `None` where there was
 /// or is no such file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum File {
     Known {
-        before: Option<Vec<u8>>,
-        after: Option<Vec<u8>>,
+        before: Option<Content>,
+        after: Option<Content>,
     },
     /// There was no room for it, or it could not be read.
     Unknown,
+}
+
+/// What a file holds, and the bits of its permissions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Content {
+    bytes: Vec<u8>,
+    bits: u32,
+}
+
+impl Content {
+    /// Of a file from where it stands, of which `most` bytes are read and one more.
+    fn of(file: &std::fs::File, most: usize) -> io::Result<Content> {
+        let bits = file.metadata()?.permissions().mode() & BITS;
+        let mut bytes = Vec::new();
+        file.take(u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1)).read_to_end(&mut bytes)?;
+        Ok(Content { bytes, bits })
+    }
 }
 
 /// Why a turn was not taken back.
@@ -70,7 +91,9 @@ pub enum RevertError {
     )]
     Changed(String),
     /// A file is too large for the journal.
-    #[error("what {0} held before was not kept, because there was too much of it; nothing was taken back")]
+    #[error(
+        "what {0} held before was not kept, because there was too much of it or it could not be read; nothing was taken back"
+    )]
     Unknown(String),
     /// The boundary refused, or could not.
     #[error(transparent)]
@@ -89,9 +112,9 @@ pub struct Reverted {
 /// How a file was taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It holds again what it held.
+    /// It is again what it was.
     Restored,
-    /// It is there again, with the permissions of a new file.
+    /// It is there again.
     BroughtBack,
     /// It is gone again.
     Removed,
@@ -121,50 +144,49 @@ impl Journal {
         for (path, file) in &kept.files {
             let text = path.to_str().ok_or_else(|| RevertError::Unknown(path.display().to_string()))?;
             let File::Known { before, after } = file else { return Err(RevertError::Unknown(text.to_owned())) };
-            if self.content(text)? != *after {
+            if !file.is_left_as(self.content(text)?.as_ref()) {
                 return Err(RevertError::Changed(text.to_owned()));
             }
-            let how = match (before, after) {
+            let (how, change) = match (before, after) {
                 (None, None) => continue,
-                (Some(bytes), after) => {
-                    let mode = if after.is_some() { WriteMode::Overwrite } else { WriteMode::Create };
-                    changes.push(Change::Write { path: text, bytes, mode, like: None, executable: None });
-                    if after.is_some() { How::Restored } else { How::BroughtBack }
+                (Some(before), Some(_)) => {
+                    let bits =
+                        if file.has_other_bits() { Permissions::Exactly(before.bits) } else { Permissions::Kept };
+                    (How::Restored, as_before(text, before, WriteMode::Overwrite, bits))
                 }
-                (None, Some(_)) => {
-                    changes.push(Change::Remove { path: text });
-                    How::Removed
+                (Some(before), None) => {
+                    (How::BroughtBack, as_before(text, before, WriteMode::Create, Permissions::Exactly(before.bits)))
                 }
+                (None, Some(_)) => (How::Removed, Change::Remove { path: text }),
             };
+            changes.push(change);
             reverted.push(Reverted { path: path.clone(), how });
         }
         if reverted.is_empty() {
             return Err(RevertError::Nothing);
         }
-        self.inner.change_all(&changes)?;
+        self.inner.change_gated(&changes, Some(&AsLeft { files: &kept.files, most: self.most }))?;
         drop(changes);
         *kept = Kept { turn: kept.turn, ..Kept::default() };
         Ok(reverted)
     }
 
-    /// What a file holds; `None` where there is none.
-    fn content(&self, path: &str) -> Result<Option<Vec<u8>>, BoundaryError> {
-        let opened = match self.inner.open_file(path) {
-            Err(BoundaryError::NotFound { .. }) => return Ok(None),
-            opened => opened?,
-        };
-        let most = u64::try_from(self.most).unwrap_or(u64::MAX);
-        let mut bytes = Vec::new();
-        opened.file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|source| BoundaryError::Io {
-            path: path.to_owned(),
-            doing: "read",
-            source,
-        })?;
-        Ok(Some(bytes))
+    /// What a file is; `None` where there is none.
+    fn content(&self, path: &str) -> Result<Option<Content>, BoundaryError> {
+        match self.inner.open_file(path) {
+            Err(BoundaryError::NotFound { .. }) => Ok(None),
+            opened => Content::of(&opened?.file, self.most).map(Some).map_err(|error| unread(path, error)),
+        }
     }
 
-    /// Keeps one change. `before` is `None` where it could not be read.
-    fn keep(&self, path: &Path, before: Option<Option<Vec<u8>>>, after: Option<&[u8]>) {
+    /// The permissions of a file; `None` where they cannot be told.
+    fn bits(&self, path: &Path) -> Option<u32> {
+        let open = self.inner.open_file(path.to_str()?).ok()?;
+        Some(open.file.metadata().ok()?.permissions().mode() & BITS)
+    }
+
+    /// Keeps one change. What could not be read is `None`.
+    fn keep(&self, path: &Path, before: Option<Option<Content>>, after: Option<Option<Content>>) {
         let (mut stays, stay) = self.kept();
         let kept = stays.entry(stay).or_default();
         let turn = self.turns.current();
@@ -173,20 +195,65 @@ impl Journal {
         }
         // The first change of the turn knows what was before it.
         let (first, freed) = match kept.files.remove(path) {
-            Some(File::Known { before, after }) => (Some(before), after.map_or(0, |bytes| bytes.len())),
+            Some(File::Known { before, after }) => (Some(before), after.map_or(0, |after| after.bytes.len())),
             Some(File::Unknown) => (None, 0),
             None => {
-                kept.bytes += before.iter().flatten().map(Vec::len).sum::<usize>();
+                kept.bytes += before.iter().flatten().map(|before| before.bytes.len()).sum::<usize>();
                 (before, 0)
             }
         };
-        kept.bytes = kept.bytes.saturating_sub(freed) + after.map_or(0, <[u8]>::len);
-        let file = match first {
-            Some(before) if kept.bytes <= self.most => File::Known { before, after: after.map(<[u8]>::to_vec) },
+        kept.bytes =
+            kept.bytes.saturating_sub(freed) + after.iter().flatten().map(|after| after.bytes.len()).sum::<usize>();
+        let file = match (first, after) {
+            (Some(before), Some(after)) if kept.bytes <= self.most => File::Known { before, after },
             _ => File::Unknown,
         };
         kept.files.insert(path.to_owned(), file);
     }
+}
+
+impl File {
+    /// Whether the turn changed the bits of its permissions.
+    fn has_other_bits(&self) -> bool {
+        match self {
+            File::Known { before: Some(before), after: Some(after) } => before.bits != after.bits,
+            File::Known { .. } | File::Unknown => false,
+        }
+    }
+
+    /// Whether this is what the turn left. Bits that it did not change are others' to change.
+    fn is_left_as(&self, now: Option<&Content>) -> bool {
+        let File::Known { after, .. } = self else { return false };
+        match (after, now) {
+            (Some(after), Some(now)) => after.bytes == now.bytes && (!self.has_other_bits() || after.bits == now.bits),
+            (after, now) => after.is_none() && now.is_none(),
+        }
+    }
+}
+
+/// Admits the change of a file that is as the turn left it, asked when it is about to be changed.
+struct AsLeft<'a> {
+    files: &'a BTreeMap<PathBuf, File>,
+    most: usize,
+}
+
+impl ChangeGate for AsLeft<'_> {
+    fn judge(&self, change: &Pending<'_>) -> Result<(), BoundaryError> {
+        let now = change.old.map(|old| Content::of(old, self.most)).transpose();
+        let now = now.map_err(|error| unread(change.path, error))?;
+        match self.files.get(change.resolved) {
+            Some(file) if file.is_left_as(now.as_ref()) => Ok(()),
+            _ => Err(BoundaryError::Refused { reason: RevertError::Changed(change.path.to_owned()).to_string() }),
+        }
+    }
+}
+
+fn as_before<'a>(path: &'a str, before: &'a Content, mode: WriteMode, permissions: Permissions) -> Change<'a> {
+    Change::Write { path, bytes: &before.bytes, mode, like: None, permissions }
+}
+
+fn unread(path: &str, source: io::Error) -> BoundaryError {
+    BoundaryError::Io { path: path.to_owned(), doing: "read", source }
 }
 
 impl FileBoundary for Journal {
@@ -202,8 +269,8 @@ impl FileBoundary for Journal {
         self.inner.metadata(path)
     }
 
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
-        self.inner.list_dir(path, limit)
+    fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError> {
+        self.inner.list_dir_until(path, limit, stop)
     }
 
     fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {
@@ -215,13 +282,15 @@ impl FileBoundary for Journal {
         changes: &[Change<'_>],
         gate: Option<&dyn ChangeGate>,
     ) -> Result<Vec<Written>, BoundaryError> {
-        let before: Vec<Option<Option<Vec<u8>>>> =
+        let before: Vec<Option<Option<Content>>> =
             changes.iter().map(|change| self.content(path_of(change)).ok()).collect();
         let written = self.inner.change_gated(changes, gate)?;
         for ((change, before), written) in changes.iter().zip(before).zip(&written) {
             let after = match change {
-                Change::Write { bytes, .. } => Some(*bytes),
-                Change::Remove { .. } => None,
+                Change::Write { bytes, .. } => {
+                    self.bits(&written.path).map(|bits| Some(Content { bytes: bytes.to_vec(), bits }))
+                }
+                Change::Remove { .. } => Some(None),
             };
             self.keep(&written.path, before, after);
         }
@@ -252,135 +321,4 @@ fn path_of<'a>(change: &Change<'a>) -> &'a str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::World;
-    use slot_runtime::place::{Away, Placed};
-    use std::fs;
-
-    fn journal(world: &World) -> (Journal, UserTurns) {
-        let turns = UserTurns::default();
-        (Journal::new(world.boundary(), turns.clone(), Place::default()), turns)
-    }
-
-    fn write(journal: &Journal, path: &str, content: &str) {
-        journal.write_atomic(path, content.as_bytes(), WriteMode::Overwrite).expect("it is written");
-    }
-
-    #[track_caller]
-    fn check(journal: &Journal, expect: Result<&[(&str, How)], &str>) {
-        match (journal.revert(), expect) {
-            (Ok(reverted), Ok(expect)) => {
-                let reverted: Vec<_> = reverted.iter().map(|one| (one.path.to_str().expect("text"), one.how)).collect();
-                assert_eq!(reverted, expect);
-            }
-            (Err(error), Err(expect)) => assert!(error.to_string().starts_with(expect), "{error}"),
-            (got, expect) => panic!("{got:?} is not {expect:?}"),
-        }
-    }
-
-    #[track_caller]
-    fn holds(world: &World, path: &str, expect: Option<&str>) {
-        assert_eq!(fs::read_to_string(world.path(path)).ok().as_deref(), expect, "{path}");
-    }
-
-    #[test]
-    fn a_turn_is_taken_back_to_before_its_first_change() {
-        let world = World::new().with("a", "one").with("gone", "x");
-        let (journal, _) = journal(&world);
-        write(&journal, "a", "two");
-        write(&journal, "./a", "three");
-        write(&journal, "d/new", "n");
-        journal.change_all(&[Change::Remove { path: "gone" }]).expect("it is removed");
-        check(&journal, Ok(&[("a", How::Restored), ("d/new", How::Removed), ("gone", How::BroughtBack)]));
-        holds(&world, "a", Some("one"));
-        holds(&world, "d/new", None);
-        holds(&world, "gone", Some("x"));
-        check(&journal, Err("no file tool has changed anything yet"));
-    }
-
-    #[test]
-    fn only_the_last_turn_with_changes_is_taken_back() {
-        let world = World::new().with("a", "one").with("b", "one");
-        let (journal, turns) = journal(&world);
-        write(&journal, "a", "two");
-        turns.begin();
-        write(&journal, "b", "two");
-        turns.begin();
-        check(&journal, Ok(&[("b", How::Restored)]));
-        holds(&world, "a", Some("two"));
-        check(&journal, Err("no file tool has changed anything yet"));
-    }
-
-    #[test]
-    fn what_changed_since_keeps_the_whole_turn() {
-        let world = World::new().with("a", "one").with("b", "one");
-        let (journal, _) = journal(&world);
-        write(&journal, "a", "two");
-        write(&journal, "b", "two");
-        let world = world.with("b", "by hand");
-        check(&journal, Err("b has changed since the turn wrote it"));
-        holds(&world, "a", Some("two"));
-        holds(&world, "b", Some("by hand"));
-        fs::remove_file(world.path("b")).expect("a file");
-        check(&journal, Err("b has changed since the turn wrote it"));
-        // As the turn left it: it can be taken back again.
-        let world = world.with("b", "two");
-        check(&journal, Ok(&[("a", How::Restored), ("b", How::Restored)]));
-        holds(&world, "b", Some("one"));
-    }
-
-    #[test]
-    fn a_file_that_came_and_went_is_nothing() {
-        let world = World::new();
-        let (journal, _) = journal(&world);
-        write(&journal, "a", "x");
-        journal.change_all(&[Change::Remove { path: "a" }]).expect("it is removed");
-        check(&journal, Err("no file tool has changed anything yet"));
-    }
-
-    #[test]
-    fn what_was_not_kept_is_told_and_nothing_is_taken_back() {
-        let world = World::new().with("a", "one").with("big", "0123456789");
-        let (mut journal, _) = journal(&world);
-        journal.most = 12;
-        write(&journal, "a", "two");
-        write(&journal, "big", "9876543210");
-        check(&journal, Err("what big held before was not kept"));
-        holds(&world, "a", Some("two"));
-    }
-
-    #[test]
-    fn a_failed_write_is_no_change() {
-        let world = World::new().with("a", "one");
-        let (journal, _) = journal(&world);
-        assert!(journal.write_atomic("../x", b"x", WriteMode::Overwrite).is_err());
-        assert!(journal.write_atomic("a", b"x", WriteMode::Create).is_err());
-        check(&journal, Err("no file tool has changed anything yet"));
-    }
-
-    #[test]
-    fn each_place_has_a_turn_of_its_own() {
-        let world = World::new().with("tree/a", "one").with("a", "one");
-        let place = Place::default();
-        let files = Arc::new(Placed::new(world.boundary(), place.clone()));
-        let journal = Journal::new(files, UserTurns::default(), place.clone());
-        write(&journal, "a", "two");
-        let enter = || {
-            let Narrowed { files, path } = FileBoundary::narrowed(world.boundary().as_ref(), "tree").expect("a folder");
-            place.enter(Away { name: "t".to_owned(), base: path, files });
-        };
-        enter();
-        check(&journal, Err("no file tool has changed anything yet"));
-        write(&journal, "a", "three");
-        check(&journal, Ok(&[("a", How::Restored)]));
-        write(&journal, "a", "four");
-        place.leave();
-        enter();
-        check(&journal, Err("no file tool has changed anything yet"));
-        place.leave();
-        holds(&world, "tree/a", Some("four"));
-        check(&journal, Ok(&[("a", How::Restored)]));
-        holds(&world, "a", Some("one"));
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const DESCRIPTION: &str = "\
 Take back everything that the file tools changed in the last turn in which they changed something: files hold what they held \
-before, new ones are removed, and removed ones are back. Use it when an attempt went wrong as a whole, instead of git \
+before, and can be run or not as before; new ones are removed, and removed ones are back. Use it when an attempt went wrong as a whole, instead of git \
 checkout or git reset, which lose changes of others too. All is taken back or nothing; a file that has changed since, by a \
 command or by hand, keeps it from being done. Do not use it for one of several files, which edit_file or write_file mend, or for \
 what commands changed: that is not taken back. In a working tree, what was changed in it since it was entered is meant. The \
@@ -56,7 +56,7 @@ impl Tool for RevertTurn {
                 for one in reverted {
                     let how = match one.how {
                         How::Restored => "holds what it held",
-                        How::BroughtBack => "is there again, with the permissions of a new file",
+                        How::BroughtBack => "is there again",
                         How::Removed => "is removed",
                     };
                     text.push_str(&format!("\n- {} {how}", one.path.display()));

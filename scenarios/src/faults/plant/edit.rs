@@ -10,7 +10,10 @@ use std::sync::Arc;
 const EDITS: [&str; 3] = ["apply_patch", "edit_file", "fim_edit"];
 
 pub(super) fn decorates(seam: Seam) -> bool {
-    matches!(seam, Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse | Seam::PatchFirst | Seam::PatchSkips)
+    matches!(
+        seam,
+        Seam::EditRefuse | Seam::EditSilent | Seam::EditTerse | Seam::PatchFirst | Seam::PatchTop | Seam::PatchSkips
+    )
 }
 
 /// The tools, with those that edit replaced.
@@ -46,6 +49,9 @@ impl Flaws for Broken {
             if self.seam == Seam::PatchSkips {
                 return inner.run(&without_the_impossible(input), run).await;
             }
+            if self.seam == Seam::PatchTop {
+                return inner.run(&at_line(input, "1").unwrap_or_else(|| input.clone()), run).await;
+            }
             match (self.seam, inner.run(input, run).await) {
                 (Seam::PatchFirst, Err(ToolError::InvalidInput(said))) => match bound(input, &said) {
                     Some(bound) => inner.run(&bound, run).await,
@@ -66,10 +72,15 @@ impl Flaws for Broken {
 fn bound(input: &Value, said: &str) -> Option<Value> {
     let (_, places) = said.split_once("several places (line ")?;
     let first: String = places.chars().take_while(char::is_ascii_digit).collect();
-    let (head, hunk) = input["patch"].as_str()?.split_once("@@ -")?;
+    at_line(input, &first)
+}
+
+/// The patch with its last hunk on another line.
+fn at_line(input: &Value, line: &str) -> Option<Value> {
+    let (head, hunk) = input["patch"].as_str()?.rsplit_once("@@ -")?;
     let rest = hunk.trim_start_matches(|c: char| c.is_ascii_digit());
     let mut bound = input.clone();
-    bound["patch"] = format!("{head}@@ -{first}{rest}").into();
+    bound["patch"] = format!("{head}@@ -{line}{rest}").into();
     Some(bound)
 }
 

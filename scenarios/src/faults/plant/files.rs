@@ -63,9 +63,9 @@ impl FileBoundary for Files {
         self.spoil(self.inner.metadata(path))
     }
 
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
+    fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError> {
         self.refuse_link(path)?;
-        self.spoil(self.inner.list_dir(path, limit))
+        self.spoil(self.inner.list_dir_until(path, limit, stop))
     }
 
     fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {
@@ -86,10 +86,10 @@ impl FileBoundary for Files {
         if let [Change::Write { path, .. }] = changes {
             self.refuse_link(path)?;
         }
-        if let [change @ Change::Write { path, mode, like, executable, .. }] = changes
+        if let [change @ Change::Write { path, mode, like, permissions, .. }] = changes
             && let Some(bytes) = fresh::written(self.seam, change)?
         {
-            let change = Change::Write { path, bytes: &bytes, mode: *mode, like: *like, executable: *executable };
+            let change = Change::Write { path, bytes: &bytes, mode: *mode, like: *like, permissions: *permissions };
             return self.inner.change_gated(&[change], gate);
         }
         if self.seam != Seam::PatchInPart {

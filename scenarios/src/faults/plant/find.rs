@@ -19,6 +19,7 @@ pub(super) fn decorates(seam: Seam) -> bool {
             | Seam::FindEverywhere
             | Seam::FindSilent
             | Seam::FindTerse
+            | Seam::FindWaits
     ) || is_read(seam)
 }
 
@@ -59,6 +60,7 @@ impl Flaws for Broken {
             }
             let mut input = input.clone();
             match self.seam {
+                Seam::FindWaits => return std::future::pending().await,
                 Seam::FindEverywhere if inner.name() != "list_dir" => input["include_ignored"] = json!(true),
                 Seam::ReadPaged if input.get("start_line").is_none() => input["start_line"] = json!(1),
                 _ => {}

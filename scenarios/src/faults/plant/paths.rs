@@ -3,8 +3,8 @@
 use super::Seam;
 use super::files::io;
 use slot_runtime::boundary::{
-    BoundaryError, Change, ChangeGate, EntryKind, FileBoundary, Listing, Metadata, Narrowed, OpenDir, OpenFile, Tree,
-    WriteMode, Written,
+    BoundaryError, Change, ChangeGate, EntryKind, FileBoundary, Listing, Metadata, Narrowed, OpenDir, OpenFile,
+    Permissions, Tree, WriteMode, Written,
 };
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub(super) fn decorates(seam: Seam) -> bool {
             | Seam::PatchReplaces
             | Seam::PatchTidies
             | Seam::PatchPlain
+            | Seam::PatchAnew
+            | Seam::RevertPlain
     )
 }
 
@@ -143,9 +145,9 @@ impl FileBoundary for Paths {
         Ok(Metadata { path: at, kind, len: found.len(), modified: found.modified().ok(), links: 1 })
     }
 
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
+    fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError> {
         self.refuse(path)?;
-        self.inner.list_dir(path, limit)
+        self.inner.list_dir_until(path, limit, stop)
     }
 
     fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {
@@ -165,7 +167,7 @@ impl FileBoundary for Paths {
         }
         match self.seam {
             Seam::BoundaryJoin => changes.iter().map(|change| self.change(*change)).collect(),
-            Seam::PatchReplaces | Seam::PatchTidies | Seam::PatchPlain => {
+            Seam::PatchReplaces | Seam::PatchTidies | Seam::PatchPlain | Seam::PatchAnew | Seam::RevertPlain => {
                 let tidied: Vec<Vec<u8>> = changes
                     .iter()
                     .map(|change| match *change {
@@ -175,12 +177,15 @@ impl FileBoundary for Paths {
                     })
                     .collect();
                 let changed = changes.iter().zip(&tidied).map(|(change, bytes)| match *change {
-                    Change::Write { path, mode, like, executable, .. } => Change::Write {
+                    Change::Write { path, mode, like, permissions, .. } => Change::Write {
                         path,
                         bytes,
                         mode: if self.seam == Seam::PatchReplaces { WriteMode::Overwrite } else { mode },
-                        like,
-                        executable: executable.filter(|_| self.seam != Seam::PatchPlain),
+                        like: like.filter(|_| self.seam != Seam::PatchAnew),
+                        permissions: match (self.seam, permissions) {
+                            (Seam::PatchPlain, _) | (Seam::RevertPlain, Permissions::Exactly(_)) => Permissions::Kept,
+                            _ => permissions,
+                        },
                     },
                     remove => remove,
                 });

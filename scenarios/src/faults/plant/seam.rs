@@ -167,6 +167,8 @@ pub enum Seam {
     FindSilent,
     /// Refused searches and pages say no more than that.
     FindTerse,
+    /// Searches open what they find, and a pipe says nothing.
+    FindWaits,
     /// A notice names another line than the one where the next page begins.
     ReadSkips,
     /// Files come whole, however large.
@@ -213,6 +215,12 @@ pub enum Seam {
     PatchFirst,
     /// What a patch says of permissions is passed over.
     PatchPlain,
+    /// A file that is moved is a new one.
+    PatchAnew,
+    /// Hunks are looked for from the first line on.
+    PatchTop,
+    /// What is taken back keeps the permissions that it has, or gets those of a new file.
+    RevertPlain,
     /// Sections of a patch that cannot be applied are passed over.
     PatchSkips,
     /// Repositories are looked at as they are by hand, with whatever they configure.

@@ -106,8 +106,8 @@ impl FileBoundary for Trees {
         self.inner.metadata(&self.at(path))
     }
 
-    fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
-        self.inner.list_dir(&self.at(path), limit)
+    fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError> {
+        self.inner.list_dir_until(&self.at(path), limit, stop)
     }
 
     fn tree(&self, path: &str) -> Result<Tree, BoundaryError> {
@@ -119,9 +119,9 @@ impl FileBoundary for Trees {
         changes: &[Change<'_>],
         gate: Option<&dyn ChangeGate>,
     ) -> Result<Vec<Written>, BoundaryError> {
-        if let [Change::Write { path, bytes, mode, like, executable }] = changes {
+        if let [Change::Write { path, bytes, mode, like, permissions }] = changes {
             let path = &self.at(path);
-            let change = Change::Write { path, bytes, mode: *mode, like: *like, executable: *executable };
+            let change = Change::Write { path, bytes, mode: *mode, like: *like, permissions: *permissions };
             return self.inner.change_gated(&[change], gate);
         }
         self.inner.change_gated(changes, gate)

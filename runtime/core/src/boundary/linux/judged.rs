@@ -31,7 +31,13 @@ impl Job<'_> {
         let stat = fs::fstat(&handle).map_err(|e| failed(self.path, "look at", e))?;
         require_regular(self.path, &stat)?;
         let (old, resolved) = (File::from(handle), self.workspace.shown(place));
-        gate.judge(&Pending { path: self.path, resolved: &resolved, old: Some(&old), new })?;
+        gate.judge(&Pending {
+            path: self.path,
+            resolved: &resolved,
+            old: Some(&old),
+            moved_from: self.moved_from,
+            new,
+        })?;
         Ok(Some(stat))
     }
 
@@ -40,7 +46,8 @@ impl Job<'_> {
         let Some(gate) = self.gate else { return Ok(()) };
         let mut resolved = self.workspace.shown(place);
         resolved.extend(&missing.names);
-        gate.judge(&Pending { path: self.path, resolved: &resolved, old: None, new: Some(self.bytes) })?;
+        let (new, moved_from) = (Some(self.bytes), self.moved_from);
+        gate.judge(&Pending { path: self.path, resolved: &resolved, old: None, moved_from, new })?;
         Ok(())
     }
 

@@ -199,12 +199,20 @@ impl Workspace {
 
     /// Lists a folder. See [`super::FileBoundary::list_dir`].
     pub fn list_dir(&self, path: &str, limit: usize) -> Result<Listing, BoundaryError> {
+        self.list_dir_until(path, limit, &|| false)
+    }
+
+    /// Lists a folder until nobody waits for it. See [`crate::boundary::FileBoundary::list_dir_until`].
+    pub fn list_dir_until(&self, path: &str, limit: usize, stop: &dyn Fn() -> bool) -> Result<Listing, BoundaryError> {
         self.attempt(path, |place| {
             self.require_directory(path, &place)?;
             let handle = self.open_place(path, &place, OFlags::RDONLY | OFlags::DIRECTORY, "list")?;
-            let (names, total) = first_names(&handle, limit).map_err(|e| failed(path, "list", e))?;
+            let (names, total) = first_names(&handle, limit, stop).map_err(|e| failed(path, "list", e))?;
             let mut entries = Vec::with_capacity(names.len());
             for (name, kind) in names {
+                if stop() {
+                    return Err(failed(path, "list", Errno::INTR));
+                }
                 // A name that vanished since keeps the kind it was read with.
                 let kind = match kind {
                     FileType::Unknown => fs::statat(&handle, &name, AtFlags::SYMLINK_NOFOLLOW)
@@ -399,10 +407,17 @@ fn modified(stat: &Stat) -> Option<SystemTime> {
 }
 
 /// The first `limit` names of a folder by their bytes, and how many there are, in memory for `limit` names.
-fn first_names(folder: &OwnedFd, limit: usize) -> Result<(Vec<(OsString, FileType)>, usize), Errno> {
+fn first_names(
+    folder: &OwnedFd,
+    limit: usize,
+    stop: &dyn Fn() -> bool,
+) -> Result<(Vec<(OsString, FileType)>, usize), Errno> {
     let mut kept: BinaryHeap<Name> = BinaryHeap::new();
     let mut total = 0;
     for entry in Dir::read_from(folder)? {
+        if stop() {
+            return Err(Errno::INTR);
+        }
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name == b"." || name == b".." {

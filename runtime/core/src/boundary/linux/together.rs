@@ -4,12 +4,11 @@
 //! until the last one is made. When one fails, those before it are taken back in reverse order.
 
 use super::{
-    Retry, Workspace, failed, kind_of,
+    Retry, Workspace, kind_of,
     walk::Found,
-    write::{Job, KEPT_MODE, Undo},
+    write::{Job, Undo},
 };
-use crate::boundary::{BoundaryError, Change, ChangeGate, EntryKind, Written};
-use rustix::fs::Mode;
+use crate::boundary::{BoundaryError, Change, ChangeGate, EntryKind, OpenFile, Permissions, Written};
 
 impl Workspace {
     /// Makes changes, all of them or none. See [`crate::boundary::FileBoundary::change_all`].
@@ -25,19 +24,21 @@ impl Workspace {
     ) -> Result<Vec<Written>, BoundaryError> {
         // What stands alone is never taken back.
         let keep_old = changes.len() > 1;
+        // A name that something was moved from may be taken by a change before.
+        let moved_from: Vec<Option<OpenFile>> =
+            changes.iter().map(|change| self.moved_from(change)).collect::<Result<_, _>>()?;
         let mut undos: Vec<(&str, Undo)> = Vec::with_capacity(changes.len());
         let mut written = Vec::with_capacity(changes.len());
-        for change in changes {
+        for (change, moved_from) in changes.iter().zip(&moved_from) {
+            let moved_from = moved_from.as_ref().map(|open| &open.file);
             let made = match *change {
-                Change::Write { path, bytes, mode, like, executable } => {
-                    let new_mode = like.map(|like| self.mode_of(like)).transpose();
-                    new_mode.and_then(|new_mode| {
-                        let job = Job { workspace: self, path, bytes, new_mode, executable, gate };
-                        self.write_undoable(&job, mode, keep_old)
-                    })
+                Change::Write { path, bytes, mode, permissions, .. } => {
+                    let job = Job { workspace: self, path, bytes, moved_from, permissions, gate };
+                    self.write_undoable(&job, mode, keep_old)
                 }
                 Change::Remove { path } => {
-                    let job = Job { workspace: self, path, bytes: &[], new_mode: None, executable: None, gate };
+                    let job =
+                        Job { workspace: self, path, bytes: &[], moved_from, permissions: Permissions::Kept, gate };
                     self.remove_undoable(&job)
                 }
             };
@@ -70,14 +71,12 @@ impl Workspace {
         })
     }
 
-    /// The permissions of a file.
-    fn mode_of(&self, path: &str) -> Result<Mode, BoundaryError> {
-        let open = self.open_file(path)?;
-        let stat = rustix::fs::fstat(&open.file).map_err(|e| match failed(path, "look at", e) {
-            Retry::Never(error) => error,
-            Retry::Again => BoundaryError::Unstable { path: path.to_owned() },
-        })?;
-        Ok(Mode::from_raw_mode(stat.st_mode & KEPT_MODE))
+    /// What a change says that its file was moved from.
+    fn moved_from(&self, change: &Change<'_>) -> Result<Option<OpenFile>, BoundaryError> {
+        match *change {
+            Change::Write { like, .. } => like.map(|like| self.open_file(like)).transpose(),
+            Change::Remove { .. } => Ok(None),
+        }
     }
 }
 

@@ -8,9 +8,7 @@ use super::{
     Retry, Root, Workspace, failed, kind_of, raced,
     walk::{Found, Missing, Place},
 };
-use crate::boundary::{
-    BoundaryError, ChangeGate, EntryKind, WriteMode, WriteStep, Written, made_executable, shown_path,
-};
+use crate::boundary::{BoundaryError, ChangeGate, EntryKind, Permissions, WriteMode, WriteStep, Written, shown_path};
 use rustix::{
     fs::{self, AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid},
     io::Errno,
@@ -31,12 +29,12 @@ const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
 /// The permissions of a new folder before the process's own mask.
 const NEW_FOLDER: Mode = Mode::from_raw_mode(0o777);
 /// The permissions a replaced file keeps. The set-user and set-group bits are dropped, as the system does on a write.
-pub(super) const KEPT_MODE: u32 = 0o1777;
+const KEPT_MODE: u32 = 0o1777;
 
 impl Workspace {
     /// Replaces or creates a file in one step. See [`crate::boundary::FileBoundary::write_atomic`].
     pub fn write_atomic(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, BoundaryError> {
-        let job = Job { workspace: self, path, bytes, new_mode: None, executable: None, gate: None };
+        let job = Job { workspace: self, path, bytes, moved_from: None, permissions: Permissions::Kept, gate: None };
         let (written, undo) = self.write_undoable(&job, mode, false)?;
         undo.settle();
         Ok(written)
@@ -119,10 +117,10 @@ pub(super) struct Job<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) path: &'a str,
     pub(super) bytes: &'a [u8],
-    /// The permissions of a file that is created; where absent, those that the process gives.
-    pub(super) new_mode: Option<Mode>,
-    /// Whether the file can be run, in place of what its permissions would say.
-    pub(super) executable: Option<bool>,
+    /// What the file was moved from, and what it is like if it is created; where absent, like what the process makes.
+    pub(super) moved_from: Option<&'a File>,
+    /// What becomes of its permissions.
+    pub(super) permissions: Permissions,
     /// Who has the last word on it.
     pub(super) gate: Option<&'a dyn ChangeGate>,
 }
@@ -203,10 +201,11 @@ impl Job<'_> {
         }
         let (folder, folders) = NewFolders::make(self.workspace, self.path, place, parents)?;
         let temporary = self.fill(&folder, NEW_FILE)?;
-        if self.new_mode.is_some() || self.executable.is_some() {
+        if self.moved_from.is_some() || self.permissions != Permissions::Kept {
             self.workspace.before(self.path, WriteStep::KeepOwnerAndMode)?;
-            let given = fs::fstat(&temporary.file).map_err(|e| failed(self.path, "write", e))?.st_mode;
-            self.set_mode(&temporary.file, self.new_mode.map_or(given, Mode::as_raw_mode))?;
+            let like = self.moved_from.unwrap_or(&temporary.file);
+            let like = fs::fstat(like).map_err(|e| failed(self.path, "look at", e))?;
+            self.set_mode(&temporary.file, like.st_mode)?;
         }
         self.sync(&temporary.file)?;
         self.judge_new(place, missing)?;
@@ -254,7 +253,7 @@ impl Job<'_> {
     }
 
     fn set_mode(&self, file: &File, mode: u32) -> Result<(), Retry> {
-        let mode = Mode::from_raw_mode(made_executable(mode & KEPT_MODE, self.executable));
+        let mode = Mode::from_raw_mode(self.permissions.of(mode) & KEPT_MODE);
         fs::fchmod(file, mode).map_err(|e| failed(self.path, "write", e))
     }
 

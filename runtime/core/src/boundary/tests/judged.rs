@@ -2,7 +2,7 @@
 
 use super::*;
 use std::{
-    io::Read,
+    io::{self, Read},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -29,7 +29,13 @@ impl<F: Fn(Option<&str>, Option<&str>) -> bool + Send + Sync> ChangeGate for Jud
 }
 
 fn write<'a>(path: &'a str, bytes: &'a str) -> Change<'a> {
-    Change::Write { path, bytes: bytes.as_bytes(), mode: WriteMode::Overwrite, like: None, executable: None }
+    Change::Write {
+        path,
+        bytes: bytes.as_bytes(),
+        mode: WriteMode::Overwrite,
+        like: None,
+        permissions: Permissions::Kept,
+    }
 }
 
 #[track_caller]
@@ -57,6 +63,45 @@ fn a_gate_sees_what_would_go_and_what_would_come() {
         fs::write(world.inside("a.txt"), "a").expect("a file");
         fs::write(world.inside("sub/b.txt"), "b").expect("a file");
         fs::remove_dir_all(world.inside("x")).expect("it was made");
+    }
+}
+
+/// Also when the name that it was moved from has been taken by a change before.
+#[test]
+fn a_gate_sees_what_a_file_was_moved_from() {
+    struct Froms(Mutex<Vec<Option<String>>>);
+    impl ChangeGate for Froms {
+        fn judge(&self, change: &Pending<'_>) -> Result<(), BoundaryError> {
+            let from = change.moved_from.map(|file| io::read_to_string(file).expect("text"));
+            self.0.lock().expect("no panic").push(from);
+            Ok(())
+        }
+    }
+    let world = World::new();
+    for workspace in world.both() {
+        let moved = |path, bytes, like, mode| Change::Write {
+            path,
+            bytes,
+            mode,
+            like: Some(like),
+            permissions: Permissions::Kept,
+        };
+        let changes = [
+            moved("a.txt", b"b", "sub/b.txt", WriteMode::Overwrite),
+            moved("sub/b.txt", b"a", "a.txt", WriteMode::Overwrite),
+            moved("c.txt", b"c", "a.txt", WriteMode::Create),
+            Change::Remove { path: "c.txt" },
+        ];
+        let gate = Froms(Mutex::default());
+        workspace.change_gated(&changes, Some(&gate)).expect("all is admitted");
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(gate.0.into_inner().expect("no panic")[..2], [text("b"), text("a")]);
+        holds(&world, "a.txt", "b");
+        holds(&world, "sub/b.txt", "a");
+        let absent = workspace.change_gated(&[moved("n", b"n", "gone", WriteMode::Create)], None);
+        assert_eq!(variant(&absent.expect_err("nothing is there")), "not found");
+        fs::write(world.inside("a.txt"), "a").expect("a file");
+        fs::write(world.inside("sub/b.txt"), "b").expect("a file");
     }
 }
 

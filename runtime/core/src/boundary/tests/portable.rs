@@ -118,10 +118,10 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 
 #[test]
 fn changes_are_made_together_or_not_at_all() {
-    let write = |path, mode, like, executable| Change::Write { path, bytes: b"new", mode, like, executable };
+    let write = |path, mode, like, permissions| Change::Write { path, bytes: b"new", mode, like, permissions };
     let changes = [
-        write("a.txt", WriteMode::Overwrite, None, Some(true)),
-        write("x", WriteMode::Create, Some("sub/b.txt"), None),
+        write("a.txt", WriteMode::Overwrite, None, Permissions::Executable(true)),
+        write("x", WriteMode::Create, Some("sub/b.txt"), Permissions::Kept),
         Change::Remove { path: "sub/b.txt" },
     ];
     let failing_at = |world: &World, fail_at: usize| {

@@ -112,7 +112,8 @@ fn a_swapped_folder_never_leads_changes_that_belong_together_outside() {
     for workspace in world.both() {
         let tally = swapping(&world, || {
             let mode = WriteMode::Overwrite;
-            let write = |path| Change::Write { path, bytes: b"inside", mode, like: None, executable: None };
+            let write =
+                |path| Change::Write { path, bytes: b"inside", mode, like: None, permissions: Permissions::Kept };
             workspace.change_all(&[write("sub/secret"), write("sub/x/new")])?;
             workspace.change_all(&[Change::Remove { path: "sub/x/new" }, write("sub/secret")])?;
             Ok(())

@@ -2,7 +2,7 @@
 
 use super::*;
 use rustix::fs::{CWD, FileType, Mode, mkfifoat, mknodat};
-use std::{io::Read, os::unix::net::UnixListener};
+use std::{cell::Cell, io::Read, os::unix::net::UnixListener};
 
 fn read(workspace: &dyn FileBoundary, path: &str) -> Result<(String, PathBuf), BoundaryError> {
     let mut open = workspace.open_file(path)?;
@@ -350,5 +350,28 @@ fn an_open_folder_gives_a_place_to_start_in() {
         assert_eq!(started, world.inside("moved").canonicalize().expect("a folder"));
         fs::remove_file(world.inside("sub/deep")).expect("a link");
         fs::rename(world.inside("moved"), world.inside("sub/deep")).expect("a rename");
+    }
+}
+
+/// Whoever waits no more is heard before the next name, and nothing is asked after that.
+#[test]
+fn a_folder_that_nobody_waits_for_is_left() {
+    let world = World::new();
+    (0..400).for_each(|n| fs::write(world.inside(&format!("sub/{n}")), "").expect("a file"));
+    for workspace in world.both() {
+        let asked = Cell::new(0);
+        let stop_at = |last: u32| {
+            asked.set(0);
+            workspace.list_dir_until("sub", 10, &|| {
+                asked.set(asked.get() + 1);
+                asked.get() == last
+            })
+        };
+        for last in [1, 7, 400] {
+            assert_eq!(variant(&stop_at(last).expect_err("it was stopped")), "io");
+            assert_eq!(asked.get(), last);
+        }
+        assert_eq!(stop_at(u32::MAX).expect("a folder").total, 402);
+        assert!(asked.get() >= 402);
     }
 }

@@ -8,11 +8,17 @@ use std::{
 };
 
 fn write<'a>(path: &'a str, bytes: &'a str) -> Change<'a> {
-    Change::Write { path, bytes: bytes.as_bytes(), mode: WriteMode::Overwrite, like: None, executable: None }
+    Change::Write {
+        path,
+        bytes: bytes.as_bytes(),
+        mode: WriteMode::Overwrite,
+        like: None,
+        permissions: Permissions::Kept,
+    }
 }
 
 fn create<'a>(path: &'a str, bytes: &'a str, like: Option<&'a str>) -> Change<'a> {
-    Change::Write { path, bytes: bytes.as_bytes(), mode: WriteMode::Create, like, executable: None }
+    Change::Write { path, bytes: bytes.as_bytes(), mode: WriteMode::Create, like, permissions: Permissions::Kept }
 }
 
 /// One of each: a file is replaced, one removed, one moved to a new folder, and one replaced twice.
@@ -23,7 +29,13 @@ const CHANGES: [fn() -> Change<'static>; 7] = [
     || Change::Remove { path: "sub/b.txt" },
     || write("a.txt", "newer a"),
     || create("new.txt", "n", None),
-    || Change::Write { path: "run", bytes: b"r", mode: WriteMode::Create, like: None, executable: Some(true) },
+    || Change::Write {
+        path: "run",
+        bytes: b"r",
+        mode: WriteMode::Create,
+        like: None,
+        permissions: Permissions::Executable(true),
+    },
 ];
 
 fn world() -> World {
@@ -158,20 +170,20 @@ fn a_link_that_is_removed_through_stays() {
 
 #[test]
 fn a_change_says_whether_a_file_can_be_run() {
-    let change = |path, mode, executable| Change::Write { path, bytes: b"x", mode, like: None, executable };
+    let change = |path, mode, permissions| Change::Write { path, bytes: b"x", mode, like: None, permissions };
     let world = world();
     let mode = |name: &str| fs::metadata(world.inside(name)).expect("it exists").mode() & 0o777;
     fs::set_permissions(world.inside("a.txt"), fs::Permissions::from_mode(0o640)).expect("its owner may");
     let both = [
-        change("a.txt", WriteMode::Overwrite, Some(true)),
-        change("new", WriteMode::Create, Some(true)),
-        change("sub/b.txt", WriteMode::Overwrite, Some(false)),
+        change("a.txt", WriteMode::Overwrite, Permissions::Executable(true)),
+        change("new", WriteMode::Create, Permissions::Executable(true)),
+        change("sub/b.txt", WriteMode::Overwrite, Permissions::Executable(false)),
         Change::Write {
             path: "like",
             bytes: b"x",
             mode: WriteMode::Create,
             like: Some("gone.txt"),
-            executable: Some(true),
+            permissions: Permissions::Executable(true),
         },
     ];
     world.workspace().change_all(&both).expect("they are inside");

@@ -196,8 +196,13 @@ fn a_hard_link_to_what_is_protected_changes_nothing_there() {
     workspace.write_atomic("n.txt", b"new", WriteMode::Overwrite).expect("a name of its own");
     fs::remove_file(world.inside("n.txt")).expect("it was written");
     fs::hard_link(world.inside(".git/config"), world.inside("n.txt")).expect("a hard link");
-    let change =
-        Change::Write { path: "n.txt", bytes: b"new", mode: WriteMode::Overwrite, like: None, executable: Some(true) };
+    let change = Change::Write {
+        path: "n.txt",
+        bytes: b"new",
+        mode: WriteMode::Overwrite,
+        like: None,
+        permissions: Permissions::Executable(true),
+    };
     workspace.change_all(&[change]).expect("a name of its own");
     assert_eq!(fs::read_to_string(world.inside(".git/config")).expect("it exists"), "old");
     assert_eq!(fs::metadata(world.inside(".git/config")).expect("it exists").mode() & 0o111, 0);

@@ -6,7 +6,7 @@ use crate::{
     work::refused,
 };
 use slot_runtime::{
-    boundary::{BoundaryError, Change, WriteMode},
+    boundary::{BoundaryError, Change, Permissions, WriteMode},
     contract::ToolError,
     place::WORKING_TREES,
 };
@@ -102,7 +102,13 @@ impl WorkingTrees {
         ];
         let changes: Vec<Change<'_>> = files
             .iter()
-            .map(|(path, bytes)| Change::Write { path, bytes, mode: WriteMode::Create, like: None, executable: None })
+            .map(|(path, bytes)| Change::Write {
+                path,
+                bytes,
+                mode: WriteMode::Create,
+                like: None,
+                permissions: Permissions::Kept,
+            })
             .collect();
         self.workspace.administering().change_all(&changes).map(drop).map_err(refused)
     }
