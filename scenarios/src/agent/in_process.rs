@@ -8,7 +8,7 @@ use super::{Abilities, Agent, AgentRun, Answer, BoxFuture, IfTold, Job, Mode, Sa
 use crate::faults::Plant;
 use crate::isolate::census::own_session;
 use crate::world::World;
-use mock_llm::MockLlm;
+use mock_llm::{Listening, MockLlm};
 use slot_oracles::{RuntimeTrace, trace::AgentEnd};
 use slot_runtime::approval::grants::Remembering;
 use slot_runtime::approval::{
@@ -68,19 +68,24 @@ impl InProcess {
         InProcess { tier, plant, abilities }
     }
 
-    async fn run_job(&self, job: Job<'_>) -> Result<AgentRun, String> {
-        let (connector, endpoint, _listening) = match self.tier {
+    /// How the mock is reached on this tier, and what listens for as long as it is kept.
+    async fn reach(&self, mock: &MockLlm) -> Result<(Arc<dyn Connector>, Endpoint, Option<Listening>), String> {
+        match self.tier {
             Tier::A => {
                 let endpoint = Endpoint { host: "mock".into(), port: 80, prefix: "/v1".into() };
-                (Arc::new(Pipes(job.mock.clone())) as Arc<dyn Connector>, endpoint, None)
+                Ok((Arc::new(Pipes(mock.clone())), endpoint, None))
             }
             Tier::B => {
                 let any = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-                let listening = job.mock.listen(any).await.map_err(|e| format!("the mock cannot listen: {e}"))?;
+                let listening = mock.listen(any).await.map_err(|e| format!("the mock cannot listen: {e}"))?;
                 let endpoint = Endpoint::parse(&listening.base_url()).map_err(|e| e.to_string())?;
-                (Arc::new(TcpConnector) as Arc<dyn Connector>, endpoint, Some(listening))
+                Ok((Arc::new(TcpConnector), endpoint, Some(listening)))
             }
-        };
+        }
+    }
+
+    async fn run_job(&self, job: Job<'_>) -> Result<AgentRun, String> {
+        let (connector, endpoint, _listening) = self.reach(job.mock).await?;
         let connector = self.plant.connector(connector);
         let client = ModelClient::new(connector, endpoint, None, limits(job.patience));
         let cancel = CancellationToken::new();
