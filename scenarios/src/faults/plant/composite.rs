@@ -3,7 +3,7 @@
 use super::Seam;
 use super::wrapped::{Flaws, Wrapped};
 use serde_json::Value;
-use slot_runtime::contract::{BoxFuture, RunContext, ToolError, ToolOutput, ToolSpec};
+use slot_runtime::contract::{BoxFuture, RunContext, ToolError, ToolOutput, ToolSpec, ValidationFault};
 use std::sync::Arc;
 
 /// The name of the composite tool.
@@ -26,20 +26,30 @@ struct Broken {
 }
 
 impl Broken {
-    async fn free(&self, input: &Value, run: &RunContext) -> String {
-        let mut told = Vec::new();
-        for call in input["calls"].as_array().into_iter().flatten() {
-            let Some(tool) = self.tools.iter().find(|tool| call["tool"] == tool.name()) else { continue };
-            told.push(match tool.run(&call["input"], run).await {
-                Ok(output) => output.content,
-                Err(error) => error.to_string(),
-            });
-        }
-        told.join("\n")
+    fn free<'a>(&'a self, input: &'a Value, run: &'a RunContext) -> BoxFuture<'a, String> {
+        Box::pin(async move {
+            let mut told = Vec::new();
+            for call in input["calls"].as_array().into_iter().flatten() {
+                if call["tool"] == COMPOSITE {
+                    told.push(self.free(&call["input"], run).await);
+                    continue;
+                }
+                let Some(tool) = self.tools.iter().find(|tool| call["tool"] == tool.name()) else { continue };
+                told.push(match tool.run(&call["input"], run).await {
+                    Ok(output) => output.content,
+                    Err(error) => error.to_string(),
+                });
+            }
+            told.join("\n")
+        })
     }
 }
 
 impl Flaws for Broken {
+    fn validate_input(&self, inner: &dyn ToolSpec, input: &Value) -> Result<(), ValidationFault> {
+        if self.seam == Seam::InnerFree { Ok(()) } else { inner.validate_input(input) }
+    }
+
     fn run<'a>(
         &'a self,
         inner: &'a dyn ToolSpec,

@@ -10,7 +10,7 @@ use slot_runtime::{
     contract::ToolError,
     place::WORKING_TREES,
 };
-use std::path::PathBuf;
+use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 impl WorkingTrees {
@@ -37,12 +37,12 @@ impl WorkingTrees {
         self.require_free(&repository, name, stop)?;
         let base = base(name);
         let ignore = format!("{WORKING_TREES}/.gitignore");
-        if self.workspace.create_dirs(&base).map_err(refused)? != PathBuf::from(&base) {
+        if self.workspace.create_dirs(&base).map_err(refused)? != Path::new(&base) {
             return Err(elsewhere(&base));
         }
         let made = self.keep_from_git(&ignore).and_then(|()| {
             let folder = self.workspace.open_dir(&base).map_err(refused)?;
-            if folder.path != PathBuf::from(&base) {
+            if folder.path != Path::new(&base) {
                 return Err(elsewhere(&base));
             }
             let index = repository.check_out(&commit, &folder, stop)?;

@@ -26,7 +26,7 @@ use slot_runtime::{
     contract::{ToolError, ValidationFault},
     place::{Away, Place, WORKING_TREES},
 };
-use std::{path::PathBuf, sync::Arc};
+use std::{path::Path, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 /// The longest name of a tree, in bytes.
@@ -79,7 +79,7 @@ impl WorkingTrees {
             Err(error) => return Err(refused(error)),
         };
         let narrowed = self.workspace.narrowed(&base).map_err(refused)?;
-        if narrowed.path != PathBuf::from(&base) {
+        if narrowed.path != Path::new(&base) {
             return Err(elsewhere(&base));
         }
         self.place.enter(Away { name: name.to_owned(), base: narrowed.path, files: narrowed.files });
