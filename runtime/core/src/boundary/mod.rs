@@ -123,8 +123,9 @@ pub trait FileBoundary: Send + Sync {
     /// which make up the paths themselves: no text of a model belongs into a path of it.
     fn administering(&self) -> Arc<dyn FileBoundary>;
 
-    /// Removes a folder and all that is in it; links in it are removed, and never followed. It is no single step: after
-    /// an error, part of it may be gone.
+    /// Removes a folder and all that is in it; links in it are removed, and never followed. Whether it may be is asked of
+    /// the folder alone: what is protected further down goes with it. It is no single step: after an error, part of it may
+    /// be gone.
     fn remove_tree(&self, path: &str) -> Result<(), BoundaryError>;
 }
 

@@ -165,12 +165,25 @@ fn operate(world: &World, workspace: &Workspace, kind: &str, path: &str) {
         }
         "M" => {
             if let Ok(made) = workspace.create_dirs(path) {
-                world.assert_inside(&made.components().filter(|part| *part != Component::CurDir).collect::<PathBuf>());
+                world.assert_inside(&plain(&made));
             }
         }
         "T" => {
             if let Ok(listing) = workspace.list_dir(path, 4) {
                 assert!(listing.entries.len() <= 4 && listing.entries.len() <= listing.total);
+            }
+        }
+        "N" => {
+            let (folder, path) = path.split_once(' ').unwrap_or((path, "."));
+            if let Ok((inner, at)) = workspace.narrowed(folder) {
+                world.assert_inside(&plain(&at));
+                assert!(inner.metadata("..").is_err(), "the folder that was taken has one above it");
+                within(&inner, path);
+            }
+        }
+        "K" => {
+            if workspace.remove_tree(path).is_ok() {
+                assert!(world.root.join(".git/config").exists(), "what is protected is gone");
             }
         }
         "O" => {
@@ -181,6 +194,29 @@ fn operate(world: &World, workspace: &Workspace, kind: &str, path: &str) {
             }
         }
         _ => {}
+    }
+}
+
+/// A resolved path, with the root as no name at all.
+fn plain(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
+}
+
+/// Whatever a narrowed boundary opens or writes lies in its own folder.
+fn within(inner: &Workspace, path: &str) {
+    let own = inner.root().to_owned();
+    let lies_within = |at: &Path| {
+        let real = own.join(plain(at)).canonicalize().expect("it was just there");
+        assert!(real.starts_with(&own), "{} leads out of {}", at.display(), own.display());
+    };
+    if let Ok(open) = inner.open_file(path) {
+        lies_within(&open.path);
+    }
+    if let Ok(written) = inner.write_atomic(path, b"written", WriteMode::Overwrite) {
+        lies_within(&written.path);
+    }
+    if let Ok(open) = inner.open_dir(path) {
+        lies_within(&open.path);
     }
 }
 
@@ -202,9 +238,9 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = String> {
-        let kind = prop::sample::select(vec!["D", "F", "L", "L", "R", "W", "C", "A", "X", "M", "T", "O"]);
+        let kind = prop::sample::select(vec!["D", "F", "L", "L", "R", "W", "C", "A", "X", "M", "T", "O", "N", "K"]);
         (kind, path(), path()).prop_map(|(kind, path, target)| match kind {
-            "L" => format!("L {path} {target}"),
+            "L" | "N" => format!("{kind} {path} {target}"),
             _ => format!("{kind} {path}"),
         })
     }
