@@ -120,7 +120,6 @@ impl Plant for Seam {
             Seam::GitPlain | Seam::GitRefuse => git::plant(*self, &tools),
             _ if find::decorates(*self) => find::plant(*self, tools),
             _ if session::decorates(*self) => session::plant(*self, &tools),
-            _ if tree::decorates(*self) => tree::plant(*self, &tools),
             Seam::CatalogNumbered => prefix::numbered(tools),
             _ => pool::tools(*self, tools),
         }

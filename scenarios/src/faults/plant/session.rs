@@ -21,6 +21,8 @@ fn broken(seam: Seam) -> Option<&'static str> {
         Seam::NotesForget => Some("note"),
         Seam::DataLenient => Some("validate_data"),
         Seam::ChecksFree | Seam::ChecksTerse => Some("diagnostics"),
+        Seam::TreeByHand => Some("enter_worktree"),
+        Seam::TreeDiscards => Some("exit_worktree"),
         _ => None,
     }
 }
@@ -93,6 +95,12 @@ impl Flaws for Broken {
                 }
                 // What its case began with.
                 Seam::RevertBlind => self.shell("printf one > a.txt; rm -f b.txt".to_owned(), run).await,
+                Seam::TreeByHand => {
+                    let name = field("name");
+                    self.shell(format!("git worktree add -q -b worktree-{name} .worktrees/{name}"), run).await?;
+                    inner.run(input, run).await
+                }
+                Seam::TreeDiscards => inner.run(&json!({ "action": "remove", "discard_changes": true }), run).await,
                 Seam::NotesForget if input.get("text").is_some() => Ok(ToolOutput::ok("Noted.")),
                 Seam::ChecksTerse => inner.run(input, run).await.map(|_| ToolOutput::ok("It was checked.")),
                 Seam::DataLenient => Ok(ToolOutput::ok("It is valid.")),

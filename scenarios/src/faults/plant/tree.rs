@@ -1,71 +1,12 @@
-//! Working trees of the reference runtime, in the ways in which they go wrong.
+//! The files of a working tree of the reference runtime, in the ways in which they go wrong. Its tools are with those of the
+//! session.
 
 use super::Seam;
-use super::wrapped::{Flaws, Wrapped};
-use serde_json::{Value, json};
 use slot_runtime::boundary::{
     BoundaryError, Change, ChangeGate, FileBoundary, Listing, Metadata, Narrowed, OpenDir, OpenFile, Tree, Written,
 };
-use slot_runtime::contract::{BoxFuture, RunContext, ToolError, ToolOutput, ToolSpec};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The tool that a seam breaks.
-fn broken(seam: Seam) -> Option<&'static str> {
-    match seam {
-        Seam::TreeByHand => Some("enter_worktree"),
-        Seam::TreeDiscards => Some("exit_worktree"),
-        _ => None,
-    }
-}
-
-/// Whether this seam breaks one of the tools.
-pub(super) fn decorates(seam: Seam) -> bool {
-    broken(seam).is_some()
-}
-
-/// The tools, with the one that the seam breaks replaced.
-pub(super) fn plant(seam: Seam, tools: &[Arc<dyn ToolSpec>]) -> Vec<Arc<dyn ToolSpec>> {
-    let shell = tools.iter().find(|tool| tool.name() == "exec_shell").map(Arc::clone);
-    let plant = |tool: &Arc<dyn ToolSpec>| {
-        if broken(seam) == Some(tool.name()) {
-            Wrapped::tool(Arc::clone(tool), Broken { seam, shell: shell.clone() })
-        } else {
-            Arc::clone(tool)
-        }
-    };
-    tools.iter().map(plant).collect()
-}
-
-struct Broken {
-    seam: Seam,
-    /// The way around the tool.
-    shell: Option<Arc<dyn ToolSpec>>,
-}
-
-impl Flaws for Broken {
-    fn run<'a>(
-        &'a self,
-        inner: &'a dyn ToolSpec,
-        input: &'a Value,
-        run: &'a RunContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            match (self.seam, &self.shell) {
-                (Seam::TreeByHand, Some(shell)) => {
-                    let name = input["name"].as_str().unwrap_or_default();
-                    let command = format!("git worktree add -q -b worktree-{name} .worktrees/{name}");
-                    shell.run(&json!({ "command": command }), run).await?;
-                    inner.run(input, run).await
-                }
-                (Seam::TreeDiscards, _) => {
-                    inner.run(&json!({ "action": "remove", "discard_changes": true }), run).await
-                }
-                _ => inner.run(input, run).await,
-            }
-        })
-    }
-}
 
 /// A boundary whose narrowed ones go wrong in the way of their seam.
 pub(super) struct Trees {
