@@ -115,13 +115,13 @@ mod tests {
     #[test]
     fn sizes_are_added_up_across_pieces() {
         let text =
-            b"100644 blob 0123 \x20\x2012\ta b\t9\0160000 commit 0123       -\tsub\0100755 blob 0123       30\tc\0";
+            b"100644 blob 0123 \x20\x2012\ta b\t9\x00160000 commit 0123       -\tsub\x00100755 blob 0123       30\tc\0";
         let mut weight = Weight::default();
         for byte in text {
             assert!(weight.take(&[*byte]).is_continue());
         }
         assert_eq!((weight.files, weight.bytes), (3, 42));
-        let huge = format!("100644 blob 0123 {}\tx\0", MOST_BYTES);
+        let huge = format!("100644 blob 0123 {MOST_BYTES}\tx\0");
         assert!(weight.take(huge.as_bytes()).is_break());
         let mut many = Weight { files: MOST_FILES, ..Weight::default() };
         assert!(many.take(b"100644 blob 0123 1\tx\0").is_break());
