@@ -181,10 +181,8 @@ fn operate(world: &World, workspace: &Workspace, kind: &str, path: &str) {
                 within(&inner, path);
             }
         }
-        "K" => {
-            if workspace.remove_tree(path).is_ok() {
-                assert!(world.root.join(".git/config").exists(), "what is protected is gone");
-            }
+        "K" if workspace.remove_tree(path).is_ok() => {
+            assert!(world.root.join(".git/config").exists(), "what is protected is gone");
         }
         "O" => {
             if let Ok(open) = workspace.open_dir(path) {
