@@ -11,7 +11,7 @@ mod write;
 
 use super::{
     BoundaryError, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, StepGate,
-    path::{Part, names_of, parse, strip_root},
+    path::{NOT_PLAIN, Part, is_plainly, names_of, parse, strip_root},
     protected::Places,
     shown_path,
 };
@@ -82,7 +82,10 @@ impl Workspace {
         let inner: Vec<OsString> = names_of(&names);
         let spellings = place.root.spellings.iter().map(|outer| [outer.as_slice(), &inner].concat()).collect();
         let mut roots = vec![Root { handle, path: place.root.path.join(&names), spellings }];
-        for trusted in &self.roots[1..] {
+        // One that overlaps with the workspace would lead from the folder to what is around it.
+        let outer = place.root;
+        let apart = |root: &&Root| !root.path.starts_with(&outer.path) && !outer.path.starts_with(&root.path);
+        for trusted in self.roots[1..].iter().filter(apart) {
             roots.push(trusted.duplicate()?);
         }
         Ok((Workspace { roots: Arc::new(roots), ..self.clone() }, shown_path(&names)))
@@ -102,6 +105,9 @@ impl Workspace {
         if names_of(&target).is_empty() {
             let reason = "is a root of the files itself, which is never removed.".to_owned();
             return Err(BoundaryError::Invalid { path: path.to_owned(), reason });
+        }
+        if !place.is_workspace || !is_plainly(path, &names_of(&target)) {
+            return Err(BoundaryError::Invalid { path: path.to_owned(), reason: NOT_PLAIN.to_owned() });
         }
         place.root.handle.remove_dir_all(&target).map_err(|e| place.error("remove", e))
     }

@@ -35,16 +35,36 @@ impl Repository<'_> {
 
     /// The submodules that the index names.
     pub fn submodules(&self, stop: &CancellationToken) -> Result<Vec<String>, ToolError> {
+        self.entries("--stage", stop, |entry| {
+            let entry = entry.strip_prefix(b"160000 ")?;
+            entry.splitn(2, |byte| *byte == b'\t').nth(1)
+        })
+    }
+
+    /// The files of the index at whose changes `git` was told not to look: a status says nothing of them.
+    pub fn unwatched(&self, stop: &CancellationToken) -> Result<Vec<String>, ToolError> {
+        self.entries("-v", stop, |entry| match entry {
+            [tag, b' ', name @ ..] if tag.is_ascii_lowercase() || *tag == b'S' => Some(name),
+            _ => None,
+        })
+    }
+
+    /// The names that `name` finds in the entries of the index, each in the form that `form` asks for.
+    fn entries(
+        &self,
+        form: &str,
+        stop: &CancellationToken,
+        name: impl Fn(&[u8]) -> Option<&[u8]>,
+    ) -> Result<Vec<String>, ToolError> {
         let mut list = Vec::new();
-        let listed = self.run(&["ls-files", "--stage", "-z"], stop, &mut |bytes| {
+        let listed = self.run(&["ls-files", form, "-z"], stop, &mut |bytes| {
             list.extend_from_slice(bytes);
             if list.len() > MOST_LISTED { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if listed.cut || !listed.ok {
             return Err(self.failed(&listed.messages));
         }
-        let entries = list.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 "));
-        let names = entries.filter_map(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1));
+        let names = list.split(|byte| *byte == 0).filter_map(name);
         Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
@@ -115,13 +135,13 @@ mod tests {
     #[test]
     fn sizes_are_added_up_across_pieces() {
         let text =
-            b"100644 blob 0123 \x20\x2012\ta b\t9\0160000 commit 0123       -\tsub\0100755 blob 0123       30\tc\0";
+            b"100644 blob 0123 \x20\x2012\ta b\t9\x00160000 commit 0123       -\tsub\x00100755 blob 0123       30\tc\0";
         let mut weight = Weight::default();
         for byte in text {
             assert!(weight.take(&[*byte]).is_continue());
         }
         assert_eq!((weight.files, weight.bytes), (3, 42));
-        let huge = format!("100644 blob 0123 {}\tx\0", MOST_BYTES);
+        let huge = format!("100644 blob 0123 {MOST_BYTES}\tx\0");
         assert!(weight.take(huge.as_bytes()).is_break());
         let mut many = Weight { files: MOST_FILES, ..Weight::default() };
         assert!(many.take(b"100644 blob 0123 1\tx\0").is_break());

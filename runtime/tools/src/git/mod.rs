@@ -29,7 +29,7 @@ mod tests;
 pub use blame::GitBlame;
 pub use diff::GitDiff;
 pub use log::GitLog;
-pub(crate) use repository::{Repository, inside, no_commits};
+pub(crate) use repository::{Repository, no_commits};
 pub(crate) use revision::revision;
 pub use show::GitShow;
 pub use status::GitStatus;

@@ -15,6 +15,7 @@ fn broken(seam: Seam) -> Option<&'static str> {
     match seam {
         Seam::TreeByHand => Some("enter_worktree"),
         Seam::TreeDiscards => Some("exit_worktree"),
+        Seam::TreeGitAround => Some("git_show"),
         _ => None,
     }
 }
@@ -57,6 +58,10 @@ impl Flaws for Broken {
                     let command = format!("git worktree add -q -b worktree-{name} .worktrees/{name}");
                     shell.run(&json!({ "command": command }), run).await?;
                     inner.run(input, run).await
+                }
+                (Seam::TreeGitAround, Some(shell)) => {
+                    let command = format!("git show {}", input["rev"].as_str().unwrap_or_default());
+                    shell.run(&json!({ "command": command }), run).await
                 }
                 (Seam::TreeDiscards, _) => {
                     inner.run(&json!({ "action": "remove", "discard_changes": true }), run).await

@@ -105,3 +105,47 @@ fn a_removed_folder_is_gone_and_nothing_that_its_links_name() {
         world.assert_untouched();
     }
 }
+
+#[test]
+fn a_trusted_root_opens_nothing_of_the_workspace_around() {
+    let world = World::new().link("sub/up", "{in}").with_folder("lib");
+    let (above, lib) = (world.outside("").parent().expect("a folder").to_owned(), world.inside("lib"));
+    for (trusted, portable) in [(&above, false), (&lib, false), (&above, true), (&lib, true)] {
+        let files = if portable {
+            let workspace = world.elsewhere().with_trusted_root(trusted).expect("a folder");
+            FileBoundary::narrowed(&workspace, "sub").expect("a folder").files
+        } else {
+            let workspace = world.workspace().with_trusted_root(trusted).expect("a folder");
+            FileBoundary::narrowed(&workspace, "sub").expect("a folder").files
+        };
+        for path in ["a.txt", "lib", ""] {
+            let path = world.inside(path).canonicalize().expect("it exists");
+            let refused = files.metadata(path.to_str().expect("text"));
+            assert!(matches!(refused, Err(BoundaryError::Escape { .. })), "{trusted:?} {path:?}: {refused:?}");
+        }
+        assert!(files.metadata("up").is_err());
+        let deep = world.inside("sub/deep").canonicalize().expect("a folder");
+        assert!(files.metadata(deep.to_str().expect("text")).is_ok());
+    }
+}
+
+#[test]
+fn a_folder_is_removed_under_its_own_name_alone() {
+    for portable in [false, true] {
+        let world = World::new().link("door", "sub").link("up", ".");
+        let (one, other): (Workspace, portable::Workspace) = (world.workspace(), world.elsewhere());
+        let files = if portable { &other as &dyn FileBoundary } else { &one };
+        for path in ["door", "up/sub", "door/deep"] {
+            assert!(files.remove_tree(path).is_err(), "{path}");
+        }
+        let trusted = world.outside("dir").canonicalize().expect("a folder");
+        let trusting = world.workspace().with_trusted_root(&world.outside("")).expect("a folder");
+        assert!(trusting.remove_tree(trusted.to_str().expect("text")).is_err(), "a folder of the workspace alone");
+        let alike = World::new().link("dir", trusted.to_str().expect("text"));
+        let alike = alike.workspace().with_trusted_root(&world.outside("")).expect("a folder");
+        assert!(alike.remove_tree("dir").is_err(), "a link to a folder that has the same name elsewhere");
+        assert!(world.inside("sub/deep").exists());
+        files.remove_tree("./sub/deep/").expect("a folder");
+        assert!(!world.inside("sub/deep").exists() && world.inside("sub").exists());
+    }
+}

@@ -15,6 +15,10 @@ const MOST_NAMED: usize = 10;
 /// The longest file of packed refs that is looked through.
 const MOST_REFS: u64 = 64 << 20;
 
+/// What `git` keeps for one tree alone and may hold what is nowhere else: operations that have not ended, with the changes
+/// that they have set aside, and refs of the tree's own.
+const HOLDS: [&str; 5] = ["MERGE_AUTOSTASH", "rebase-apply", "rebase-merge", "refs/bisect", "refs/worktree"];
+
 /// What became of a tree that was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
@@ -47,7 +51,7 @@ impl WorkingTrees {
                  and tell the user"
             )));
         }
-        if repository.own_names.iter().any(|own| own == "locked") {
+        if self.is_there(&format!("{own}/locked"))? {
             return Err(ToolError::InvalidInput(
                 "the working tree is locked, so that it was not removed; leave it with action keep, and tell the user"
                     .to_owned(),
@@ -80,7 +84,7 @@ impl WorkingTrees {
         }
         let exclude = format!("--exclude={}", branch_name(name));
         let own = ["rev-list", "--max-count=1", &branch, "--not", &exclude, "--branches", "--tags", "--remotes"];
-        Ok(repository.answer(&own, stop)?.is_none())
+        Ok(repository.line(&own, stop)?.is_none())
     }
 
     /// Whether the list of packed refs has the branch, which would be there again once its own file is gone.
@@ -97,8 +101,9 @@ impl WorkingTrees {
         Ok(read.is_err() || u64::try_from(text.len()).unwrap_or(u64::MAX) >= MOST_REFS || is_there())
     }
 
-    /// Refuses to take away what is nowhere else: changes that are not committed, commits that no branch has, and whatever a
-    /// submodule holds.
+    /// Refuses to take away what is nowhere else: changes that are not committed, also those that `git` was told not to look
+    /// at, commits that no branch has, what an operation of `git` has set aside, and whatever a submodule holds. What the
+    /// repository ignores is made again by whoever needs it, and goes.
     fn refuse_loss(&self, repository: &Repository<'_>, stop: &CancellationToken) -> Result<(), ToolError> {
         // What is in a submodule is judged apart: looking into one would mean to trust its configuration.
         let arguments = ["status", "--porcelain=v1", "--untracked-files=normal", "--ignore-submodules=all"];
@@ -108,9 +113,15 @@ impl WorkingTrees {
         if more > 0 {
             lost.push(format!("and {more} more"));
         }
+        lost.extend(self.unwatched(repository, stop)?);
         lost.extend(self.filled_submodules(repository, stop)?);
+        for held in HOLDS {
+            if self.is_there(&format!("{}/{held}", repository.own))? {
+                lost.push(format!("what git keeps for this tree alone in {held}"));
+            }
+        }
         let detached = ["rev-list", "--max-count=1", "HEAD", "--not", "--branches", "--tags", "--remotes"];
-        if let Some(commit) = repository.answer(&detached, stop)? {
+        if let Some(commit) = repository.line(&detached, stop)? {
             lost.push(format!("the commit {commit}, which no branch has"));
         }
         if lost.is_empty() {
@@ -123,6 +134,22 @@ impl WorkingTrees {
             lost.join("\n"),
             branch_name(name),
         )))
+    }
+
+    /// The files that may have changes although a status shows none.
+    fn unwatched(&self, repository: &Repository<'_>, stop: &CancellationToken) -> Result<Vec<String>, ToolError> {
+        let mut there = Vec::new();
+        for path in repository.unwatched(stop)? {
+            if there.len() == MOST_NAMED {
+                break;
+            }
+            match self.workspace.metadata(&format!("{}/{path}", repository.root)) {
+                Err(BoundaryError::NotFound { .. } | BoundaryError::NotADirectory { .. }) => {}
+                // What cannot be looked at may hold anything.
+                _ => there.push(format!("{path}, at whose changes git was told not to look")),
+            }
+        }
+        Ok(there)
     }
 
     /// The submodules whose folders are not empty.

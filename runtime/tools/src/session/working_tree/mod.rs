@@ -17,7 +17,7 @@ mod tests;
 pub use leave::Left;
 
 use crate::{
-    git::{Git, Repository, inside},
+    git::{Git, Repository},
     input::fault,
     work::refused,
 };
@@ -26,7 +26,7 @@ use slot_runtime::{
     contract::{ToolError, ValidationFault},
     place::{Away, Place, WORKING_TREES},
 };
-use std::{path::PathBuf, sync::Arc};
+use std::{path::Path, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 /// The longest name of a tree, in bytes.
@@ -79,7 +79,7 @@ impl WorkingTrees {
             Err(error) => return Err(refused(error)),
         };
         let narrowed = self.workspace.narrowed(&base).map_err(refused)?;
-        if narrowed.path != PathBuf::from(&base) {
+        if narrowed.path != Path::new(&base) {
             return Err(elsewhere(&base));
         }
         self.place.enter(Away { name: name.to_owned(), base: narrowed.path, files: narrowed.files });
@@ -89,14 +89,13 @@ impl WorkingTrees {
     /// Sees to it that a folder is a tree of this repository and no other folder.
     fn known(&self, name: &str, from: Option<&str>, stop: &CancellationToken) -> Result<(), ToolError> {
         let base = base(name);
-        let not_ours = || {
-            ToolError::InvalidInput(format!(
-                "{base} is there already and is no working tree of the repository in the workspace; choose another name"
-            ))
-        };
+        // One that is being made has no head yet.
+        if !self.is_there(&format!("{}/HEAD", own(name)))? {
+            return Err(not_ours(&base));
+        }
         let repository = Repository::in_workspace(&self.git, &base, stop)?;
         if repository.root != base || repository.own != own(name) {
-            return Err(not_ours());
+            return Err(not_ours(&base));
         }
         if from.is_some() {
             return Err(ToolError::InvalidInput(format!(
@@ -105,6 +104,17 @@ impl WorkingTrees {
             )));
         }
         Ok(())
+    }
+
+    /// Whether there is such a file, or such a folder with anything in it.
+    fn is_there(&self, path: &str) -> Result<bool, ToolError> {
+        match self.workspace.metadata(path) {
+            Err(BoundaryError::NotFound { .. } | BoundaryError::NotADirectory { .. }) => Ok(false),
+            Ok(found) if found.kind == EntryKind::Directory => {
+                Ok(self.workspace.list_dir(path, 1).map_err(refused)?.total > 0)
+            }
+            found => found.map(|_| true).map_err(refused),
+        }
     }
 }
 
@@ -127,14 +137,10 @@ pub fn branch_name(name: &str) -> String {
     format!("{BRANCH}{name}")
 }
 
-/// The absolute path of the workspace, as text.
-fn absolute(workspace: &dyn FileBoundary) -> Result<String, ToolError> {
-    let folder = workspace.open_dir(".").map_err(refused)?;
-    inside(&folder.path)?;
-    let text = folder.absolute.to_str().filter(|text| !text.contains('\n'));
-    text.map(str::to_owned).ok_or_else(|| {
-        ToolError::InvalidInput("the path of the workspace cannot be written down for git; tell the user".to_owned())
-    })
+fn not_ours(base: &str) -> ToolError {
+    ToolError::InvalidInput(format!(
+        "{base} is there already and is no working tree of the repository in the workspace; choose another name"
+    ))
 }
 
 fn elsewhere(base: &str) -> ToolError {
