@@ -1,18 +1,14 @@
 //! A workspace within the workspace, the repository's own folder, and whole folders removed: what a working tree of a
 //! session needs beyond single files.
 
-use super::{Retry, Root, Workspace, raced, walk::Place};
+use super::{Retry, Root, Workspace, failed, raced, remove::remove, walk::Place};
 use crate::boundary::{
     BoundaryError,
     path::{NOT_PLAIN, is_plainly},
     shown_path,
 };
 use rustix::fs::OFlags;
-use std::{
-    os::fd::AsRawFd,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{ffi::CString, os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
 
 impl Workspace {
     /// The workspace that a folder of this one is. See [`crate::boundary::FileBoundary::narrowed`].
@@ -64,9 +60,7 @@ impl Workspace {
             .workspace()
             .open_beneath(above, OFlags::PATH | OFlags::DIRECTORY)
             .map_err(|errno| raced(path, "remove", errno))?;
-        // The open folder by its handle, and in it one name that is never followed: from there on the removal of the
-        // standard library goes by handles itself.
-        let by_handle = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(Path::new(name));
-        std::fs::remove_dir_all(by_handle).map_err(|error| BoundaryError::from_io(path, "remove", error).into())
+        let name = CString::new(name.as_bytes()).map_err(|_| Retry::Again)?;
+        remove(&folder, &name).map_err(|errno| failed(path, "remove", errno))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::boundary::portable;
+use rustix::fs::{Mode, OFlags};
 
 /// Both boundaries of this system and the one of others, each with `path` in place of the workspace.
 fn narrowed(world: &World, path: &str) -> Vec<Result<Narrowed, BoundaryError>> {
@@ -126,6 +127,28 @@ fn a_trusted_root_opens_nothing_of_the_workspace_around() {
         assert!(files.metadata("up").is_err());
         let deep = world.inside("sub/deep").canonicalize().expect("a folder");
         assert!(files.metadata(deep.to_str().expect("text")).is_ok());
+    }
+}
+
+/// More folders in one another than are open at once, some of them under the names to which others are put.
+#[test]
+fn however_deep_a_folder_is_it_is_removed_or_refused() {
+    for portable in [false, true] {
+        let world = World::new().with_folder("tree");
+        let mut deep = rustix::fs::open(world.inside("tree"), OFlags::PATH, Mode::empty()).expect("a folder");
+        for _ in 0..300 {
+            rustix::fs::mkdirat(&deep, "removed-1", Mode::RWXU).expect("a folder");
+            rustix::fs::symlinkat(world.outside("dir"), &deep, "link").expect("a link");
+            deep = rustix::fs::openat(&deep, "removed-1", OFlags::PATH, Mode::empty()).expect("a folder");
+        }
+        let (one, other): (Workspace, portable::Workspace) = (world.workspace(), world.elsewhere());
+        let removed = if portable { other.remove_tree("tree") } else { one.remove_tree("tree") };
+        assert_eq!(removed.is_ok(), !portable, "{removed:?}");
+        assert_eq!(world.inside("tree").exists(), portable);
+        world.assert_untouched();
+        if portable {
+            world.workspace().remove_tree("tree").expect("the other one removes it");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A tree is left, and taken away where nothing in it would be lost.
 
-use super::{WorkingTrees, base, branch, branch_name, own};
+use super::{REPOSITORY, WorkingTrees, base, branch, branch_name, own};
 use crate::{git::Repository, work::refused};
 use slot_runtime::{
     boundary::{BoundaryError, Change},
@@ -12,12 +12,15 @@ use tokio_util::sync::CancellationToken;
 
 /// How many changes are named to somebody who would lose them.
 const MOST_NAMED: usize = 10;
+/// The most trees of a repository whose heads are looked at, and the longest head.
+const MOST_TREES: usize = 1000;
+const MOST_HEAD: u64 = 4096;
 /// The longest file of packed refs that is looked through.
 const MOST_REFS: u64 = 64 << 20;
 
 /// What `git` keeps for one tree alone and may hold what is nowhere else: operations that have not ended, with the changes
-/// that they have set aside, and refs of the tree's own.
-const HOLDS: [&str; 5] = ["MERGE_AUTOSTASH", "rebase-apply", "rebase-merge", "refs/bisect", "refs/worktree"];
+/// that they have set aside, the repositories of submodules, and refs of the tree's own.
+const HOLDS: [&str; 6] = ["MERGE_AUTOSTASH", "modules", "rebase-apply", "rebase-merge", "refs/bisect", "refs/worktree"];
 
 /// What became of a tree that was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,24 +70,54 @@ impl WorkingTrees {
         if !with_branch {
             return Ok(Left::RemovedFromBranch);
         }
-        let path = format!(".git/{}", branch(name));
-        administering.change_all(&[Change::Remove { path: &path }]).map_err(refused)?;
+        // Its log goes with it: the name of a branch that has one is not free.
+        let (path, log) = (format!("{REPOSITORY}/{}", branch(name)), format!("{REPOSITORY}/logs/{}", branch(name)));
+        let mut changes = vec![Change::Remove { path: &path }];
+        if self.is_there(&log)? {
+            changes.push(Change::Remove { path: &log });
+        }
+        administering.change_all(&changes).map_err(refused)?;
         Ok(Left::Removed)
     }
 
-    /// Whether the tree's branch can go with it: it is the one that was made for it, stands in a file of its own, and has
-    /// no commit that no other branch has.
+    /// Whether the tree's branch can go with it: it is the one that was made for it, stands in a file of its own, is the
+    /// head of nothing else, and has no commit that no other branch has.
     fn is_spent(&self, repository: &Repository<'_>, name: &str, stop: &CancellationToken) -> Result<bool, ToolError> {
         let branch = branch(name);
         if repository.answer(&["symbolic-ref", "--quiet", "HEAD"], stop)?.as_deref() != Some(&branch) {
             return Ok(false);
         }
-        if self.is_packed(&branch)? || self.workspace.metadata(&format!(".git/{branch}")).is_err() {
+        if self.is_head_elsewhere(name)?
+            || self.is_packed(&branch)?
+            || self.workspace.metadata(&format!("{REPOSITORY}/{branch}")).is_err()
+        {
             return Ok(false);
         }
         let exclude = format!("--exclude={}", branch_name(name));
         let own = ["rev-list", "--max-count=1", &branch, "--not", &exclude, "--branches", "--tags", "--remotes"];
         Ok(repository.line(&own, stop)?.is_none())
+    }
+
+    /// Whether the workspace or another tree is on the tree's branch, which `git` allows to whoever insists.
+    fn is_head_elsewhere(&self, name: &str) -> Result<bool, ToolError> {
+        let others = self.workspace.list_dir(&format!("{REPOSITORY}/worktrees"), MOST_TREES).map_err(refused)?;
+        if others.total > others.entries.len() {
+            return Ok(true);
+        }
+        let names = others.entries.iter().filter(|entry| entry.name != *name);
+        let heads = names.map(|entry| format!("{REPOSITORY}/worktrees/{}/HEAD", entry.name.to_string_lossy()));
+        for head in heads.chain([format!("{REPOSITORY}/HEAD")]) {
+            let mut text = String::new();
+            match self.workspace.open_file(&head) {
+                Err(BoundaryError::NotFound { .. } | BoundaryError::NotADirectory { .. }) => continue,
+                opened => opened.map_err(refused)?.file.take(MOST_HEAD).read_to_string(&mut text),
+            }
+            .map_err(|error| ToolError::Failed(format!("{head} could not be read: {error}; try again")))?;
+            if text.strip_prefix("ref:").is_some_and(|target| target.trim() == branch(name)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the list of packed refs has the branch, which would be there again once its own file is gone.

@@ -45,7 +45,7 @@ fn changes_that_git_was_told_not_to_look_at_are_not_removed() {
 
 #[test]
 fn what_an_operation_of_git_holds_is_not_removed() {
-    for path in ["rebase-merge/autostash", "refs/worktree/kept", "MERGE_AUTOSTASH", "refs/bisect/bad"] {
+    for path in ["rebase-merge/autostash", "refs/worktree/kept", "MERGE_AUTOSTASH", "refs/bisect/bad", "modules/HEAD"] {
         let world = repository();
         let session = Session::of(&world);
         session.enter("t");
@@ -55,6 +55,119 @@ fn what_an_operation_of_git_holds_is_not_removed() {
         session.check_stays(remove(), name);
         session.exit(json!({ "action": "remove", "discard_changes": true }));
         check_nothing_left(&world, "t");
+    }
+}
+
+#[test]
+fn the_head_of_the_workspace_is_not_removed() {
+    let world = repository();
+    let session = Session::of(&world);
+    for elsewhere in [false, true] {
+        session.enter("t");
+        if elsewhere {
+            plain(&world.path(""), &["worktree", "add", "-q", "-f", "../other", "worktree-t"]);
+        } else {
+            plain(&world.path(""), &["checkout", "-q", "--ignore-other-worktrees", "worktree-t"]);
+        }
+        let told = session.exit(remove());
+        assert!(told.contains("its branch stays"), "{told}");
+        plain(&world.path(""), &["checkout", "-q", "main"]);
+        plain(&world.path(""), &["worktree", "remove", "../other"]);
+        plain(&world.path(""), &["branch", "-q", "-d", "worktree-t"]);
+    }
+    check_nothing_left(&world, "t");
+}
+
+#[test]
+fn the_log_of_a_branch_goes_with_it() {
+    let world = repository();
+    let session = Session::of(&world);
+    session.enter("t");
+    plain(&in_tree(&world, "t"), &["commit", "-q", "--allow-empty", "-m", "work"]);
+    plain(&world.path(""), &["merge", "-q", "worktree-t"]);
+    assert!(world.path(".git/logs/refs/heads/worktree-t").exists());
+    session.exit(remove());
+    assert!(!world.path(".git/logs/refs/heads/worktree-t").exists());
+    check_nothing_left(&world, "t");
+}
+
+/// Whenever somebody stops waiting, the tree is whole or nothing of it is there.
+#[test]
+fn a_tree_whose_making_is_cancelled_is_whole_or_not_there() {
+    let world = repository();
+    for step in 0.. {
+        let stop = CancellationToken::new();
+        let (cancel, steps) = (stop.clone(), AtomicUsize::new(0));
+        let gate = Arc::new(move |_: WriteStep| {
+            if steps.fetch_add(1, Ordering::SeqCst) == step {
+                cancel.cancel();
+            }
+            Ok(())
+        });
+        let place = Place::default();
+        let workspace = Arc::new(world.boundary().with_step_gate(gate));
+        let git = Arc::new(Git::new(Arc::clone(&workspace) as _, &inherited()).at(place.clone()));
+        let trees = WorkingTrees::new(git, workspace, place.clone());
+        let made = trees.enter("t", None, &stop);
+        assert_eq!(made.is_ok(), place.away().is_some());
+        if made.is_ok() {
+            let whole = plain(&in_tree(&world, "t"), &["status", "--porcelain=v1", "--branch"]);
+            assert_eq!(whole, "## worktree-t\n", "step {step}");
+            trees.leave(true, false, &CancellationToken::new()).expect("it is removed");
+        }
+        check_nothing_left(&world, "t");
+        if !stop.is_cancelled() {
+            assert!(step > 5);
+            return;
+        }
+    }
+}
+
+/// Trees that `git` does not make, written by hand.
+#[test]
+fn a_commit_with_names_that_lead_out_makes_no_tree() {
+    let world = repository();
+    let folder = world.path("");
+    let blob = plain(&folder, &["rev-parse", "HEAD:a.txt"]).trim().to_owned();
+    let inner = plain(&folder, &["rev-parse", "HEAD:d"]).trim().to_owned();
+    let link = {
+        write(world.path("../target"), "../../..");
+        plain(&folder, &["hash-object", "-w", "../target"]).trim().to_owned()
+    };
+    let entry = |mode: &str, name: &str, hash: &str| {
+        let bytes: Vec<u8> = hash
+            .as_bytes()
+            .chunks(2)
+            .map(|two| u8::from_str_radix(std::str::from_utf8(two).expect("text"), 16).expect("a digit"))
+            .collect();
+        [format!("{mode} {name}\0").as_bytes(), &bytes].concat()
+    };
+    let trees = [
+        entry("100644", "..", &blob),
+        entry("40000", "..", &inner),
+        entry("100644", "../x", &blob),
+        entry("100644", ".git", &blob),
+        entry("40000", ".GIT", &inner),
+        entry("40000", ".git", &inner),
+        [entry("120000", "d", &link), entry("40000", "d", &inner)].concat(),
+        [entry("120000", ".git", &link), entry("40000", "d", &inner)].concat(),
+    ];
+    for bytes in trees {
+        fs::write(world.path("../tree"), &bytes).expect("a file");
+        let tree = plain(&folder, &["hash-object", "-w", "-t", "tree", "--literally", "../tree"]).trim().to_owned();
+        let commit = plain(&folder, &["commit-tree", "-m", "evil", &tree]).trim().to_owned();
+        let session = Session::of(&world);
+        let made = call(&session.enter, json!({ "name": "t", "from": commit }));
+        let shown = String::from_utf8_lossy(&bytes).into_owned();
+        let around: Vec<_> =
+            fs::read_dir(world.path("..")).expect("a folder").map(|e| e.expect("one").file_name()).collect();
+        assert_eq!(around.len(), 3, "{shown}: {around:?}");
+        if made.is_ok() {
+            assert!(fs::symlink_metadata(in_tree(&world, "t").join("d")).expect("it is there").is_dir(), "{shown}");
+            session.exit(json!({ "action": "remove", "discard_changes": true }));
+        }
+        assert!(!in_tree(&world, "t").exists(), "{shown}");
+        assert_eq!(plain(&folder, &["status", "--porcelain=v1"]), "", "{shown}");
     }
 }
 
