@@ -81,6 +81,7 @@ impl Tool for ExitWorktree {
                 let (name, left) = trees.leave(remove, discard, stop)?;
                 let became = match left {
                     Left::Kept => format!("stays in {WORKING_TREES}/{name}, on the branch it is on"),
+                    Left::Gone => "is not there any more; somebody else has removed it".to_owned(),
                     Left::Removed => format!("is removed, and so is its branch {}", branch_name(&name)),
                     Left::RemovedFromBranch => "is removed; its branch stays, with its commits".to_owned(),
                 };

@@ -27,6 +27,8 @@ const HOLDS: [&str; 6] = ["MERGE_AUTOSTASH", "modules", "rebase-apply", "rebase-
 pub enum Left {
     /// It is there as it was.
     Kept,
+    /// Somebody else has taken it away.
+    Gone,
     /// It is gone, and so is its branch, which had no commit of its own.
     Removed,
     /// It is gone; its branch stays, for its commits.
@@ -39,7 +41,13 @@ impl WorkingTrees {
         let away = self.place.away().ok_or_else(|| {
             ToolError::InvalidInput("the session is in no working tree; it works in the workspace itself".to_owned())
         })?;
-        let left = if remove { self.take_away(&away, discard, stop)? } else { Left::Kept };
+        let left = if remove {
+            self.take_away(&away, discard, stop)?
+        } else if self.is_there(&base(&away.name)).unwrap_or(true) {
+            Left::Kept
+        } else {
+            Left::Gone
+        };
         self.place.leave();
         Ok((away.name, left))
     }
@@ -65,6 +73,8 @@ impl WorkingTrees {
         }
         let with_branch = self.is_spent(&repository, name, stop)?;
         let administering = self.workspace.administering();
+        // Who may not change the entry is told so while everything is there.
+        administering.create_dirs(&own).map_err(refused)?;
         administering.remove_tree(&base).map_err(refused)?;
         administering.remove_tree(&own).map_err(refused)?;
         if !with_branch {

@@ -2,9 +2,10 @@
 //!
 //! A tree lies in a folder of the workspace ([`WORKING_TREES`]) under its name, on a branch of its own, and is to every
 //! `git` what `git worktree add` makes. It is not made by that: adding one runs a hook, writes through filters that the
-//! repository names, and follows whatever link lies in the repository's folder. The files are written by `git` over a
-//! view ([`crate::git`]), and the few small files of the repository that make the folder a tree by the boundary, all of
-//! them or none ([`make`]). [`leave`] takes a tree away again.
+//! repository names, and follows whatever link lies in the repository's folder. The boundary writes the file by which the
+//! folder is this session's, `git` writes those of the commit over a view ([`crate::git`]), and the few small ones of the
+//! repository that make the folder a tree are written by the boundary again, all of them or none ([`make`]). [`leave`] takes
+//! a tree away again.
 //!
 //! Not owned here: who is asked, and what being in a tree means for other tools ([`slot_runtime::place`]).
 

@@ -199,8 +199,42 @@ fn a_tree_that_is_none_any_more_is_not_taken_for_the_repository_around_it() {
         check_refused(call(tool.as_ref(), input), "no repository of its own any more");
     }
     session.check_stays(remove(), "is no working tree of the repository any more");
-    session.exit(json!({ "action": "keep" }));
+    assert!(session.exit(json!({ "action": "keep" })).contains("stays in .worktrees/t"));
     session.status("## main\n[No changes.]");
+}
+
+#[test]
+fn a_tree_that_is_gone_is_left_as_such() {
+    let world = repository();
+    let session = Session::of(&world);
+    session.enter("t");
+    fs::remove_dir_all(in_tree(&world, "t")).expect("a folder");
+    assert!(session.files.open_file("a.txt").is_err());
+    assert!(session.files.write_atomic("a.txt", b"x", slot_runtime::boundary::WriteMode::Overwrite).is_err());
+    session.check_stays(remove(), "is no working tree of the repository any more");
+    assert!(session.exit(json!({ "action": "keep" })).contains("is not there any more"));
+    check_refused(call(&session.enter, json!({ "name": "t" })), "branch worktree-t already");
+}
+
+/// A rule about the repository's folder lets nobody take half of a tree away.
+#[test]
+fn what_may_not_be_removed_whole_is_not_removed_in_part() {
+    use slot_runtime::deny::{DenyRules, Guarded, LiveRules, Roots};
+    let world = repository();
+    plain(&world.path(""), &["worktree", "add", "-q", "-b", "worktree-t", ".worktrees/t"]);
+    let roots = Roots { workspace: Some(world.path("").canonicalize().expect("a folder")), home: None };
+    let rules = DenyRules::parse(["Edit(.git/**)".to_owned()], roots).expect("a rule");
+    let workspace = Arc::new(Guarded::new(world.boundary(), Arc::new(LiveRules::new(rules))));
+    let place = Place::default();
+    let git = Arc::new(Git::new(Arc::clone(&workspace) as _, &inherited()).at(place.clone()));
+    let trees = WorkingTrees::new(git, workspace, place);
+    let stop = CancellationToken::new();
+    trees.enter("t", None, &stop).expect("it is there");
+    let refused = trees.leave(true, true, &stop).expect_err("a rule denies it").to_string();
+    assert!(refused.contains("Edit(.git/**)"), "{refused}");
+    assert_eq!(plain(&in_tree(&world, "t"), &["status", "--porcelain=v1"]), "");
+    assert!(trees.enter("u", None, &stop).is_err() && trees.leave(false, false, &stop).is_ok());
+    assert!(trees.enter("u", None, &stop).is_err() && !world.path(".worktrees/u").exists());
 }
 
 #[test]
