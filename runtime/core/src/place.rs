@@ -216,6 +216,19 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_of_a_copy_is_one_too() {
+        for rule in ["Read(secrets/**)", "Read(/{root}/secrets/**)", "Read(/secrets/key)"] {
+            let world = World::under(rule);
+            let inner = world.folder.path().join(".worktrees/t/.worktrees/u/secrets");
+            fs::create_dir_all(&inner).expect("folders");
+            fs::write(inner.join("key"), "k").expect("a file");
+            assert!(world.here().open_file(".worktrees/t/.worktrees/u/secrets/key").is_err(), "{rule}");
+            world.enter();
+            assert!(world.here().open_file(".worktrees/u/secrets/key").is_err(), "{rule} in the tree");
+        }
+    }
+
+    #[test]
     fn a_rule_about_a_tree_holds_in_it_and_nowhere_else() {
         let world = World::under("Edit(.worktrees/t/a)");
         assert!(world.here().write_atomic("a", b"b", WriteMode::Overwrite).is_ok());

@@ -116,16 +116,17 @@ pub trait FileBoundary: Send + Sync {
     fn create_dirs(&self, path: &str) -> Result<PathBuf, BoundaryError>;
 
     /// The same boundary with a folder of the workspace in place of the workspace: paths are relative to it, and nothing
-    /// around it can be reached any more, by whatever path or link. The trusted roots stay, and so does what is protected.
+    /// around it can be reached any more, by whatever path or link. What is protected stays so. The trusted roots stay too,
+    /// but for those that hold the workspace or lie in it.
     fn narrowed(&self, path: &str) -> Result<Narrowed, BoundaryError>;
 
     /// The same boundary, which may also write at and below `.git`. It is for tools whose business the repository is, and
     /// which make up the paths themselves: no text of a model belongs into a path of it.
     fn administering(&self) -> Arc<dyn FileBoundary>;
 
-    /// Removes a folder and all that is in it; links in it are removed, and never followed. Whether it may be is asked of
-    /// the folder alone: what is protected further down goes with it. It is no single step: after an error, part of it may
-    /// be gone.
+    /// Removes a folder of the workspace and all that is in it; links in it are removed, and never followed. The folder is
+    /// given by its own relative path: one that a link leads to is refused. Whether it may be removed is asked of it alone:
+    /// what is protected further down goes with it. It is no single step: after an error, part of it may be gone.
     fn remove_tree(&self, path: &str) -> Result<(), BoundaryError>;
 }
 

@@ -68,6 +68,17 @@ pub(super) fn parse(text: &[u8]) -> Result<PathText, String> {
     Ok(PathText { absolute: text.starts_with(b"/"), parts })
 }
 
+/// Whether a relative path names what lies at `names` by these very names, without a link and without going up.
+pub(super) fn is_plainly(text: &str, names: &[OsString]) -> bool {
+    parse(text.as_bytes()).is_ok_and(|path| {
+        let written = path.parts.into_iter().filter(|part| *part != Part::Here);
+        !path.absolute && written.eq(names.iter().cloned().map(Part::Name))
+    })
+}
+
+/// What is said of a path by which no folder is removed.
+pub(super) const NOT_PLAIN: &str = "leads elsewhere; a folder is removed under its own name alone.";
+
 /// Whether a shell would read a first name as another place: nothing expands it here, and a folder that is made under such
 /// a name is never the one that was meant.
 pub(super) fn is_shell_word(name: &OsStr) -> bool {

@@ -1,9 +1,10 @@
 //! [`Workspace`] where there is no `openat2`: the `cap-std` crate resolves each path under the root's handle and
 //! refuses what leads out.
 //!
-//! Four things are less than on Linux: a link whose target is written as an absolute path is refused even when it leads
-//! inside, a write through a link that dangles is refused, folders made for a write that then failed stay, and a link that
-//! is put in the place of a folder between the look and the use is followed as long as it stays inside.
+//! Five things are less than on Linux: a link whose target is written as an absolute path is refused even when it leads
+//! inside, a write through a link that dangles is refused, folders made for a write that then failed stay, a folder with too
+//! many in one another is not removed, and a link that is put in the place of a folder between the look and the use is
+//! followed as long as it stays inside.
 
 mod place;
 mod tree;
@@ -11,7 +12,7 @@ mod write;
 
 use super::{
     BoundaryError, DirEntry, EntryKind, Listing, Metadata, OpenDir, OpenFile, StepGate,
-    path::{Part, names_of, parse, strip_root},
+    path::{MAX_COMPONENTS, NOT_PLAIN, Part, is_plainly, names_of, parse, strip_root},
     protected::Places,
     shown_path,
 };
@@ -82,7 +83,10 @@ impl Workspace {
         let inner: Vec<OsString> = names_of(&names);
         let spellings = place.root.spellings.iter().map(|outer| [outer.as_slice(), &inner].concat()).collect();
         let mut roots = vec![Root { handle, path: place.root.path.join(&names), spellings }];
-        for trusted in &self.roots[1..] {
+        // One that overlaps with the workspace would lead from the folder to what is around it.
+        let outer = place.root;
+        let apart = |root: &&Root| !root.path.starts_with(&outer.path) && !outer.path.starts_with(&root.path);
+        for trusted in self.roots[1..].iter().filter(apart) {
             roots.push(trusted.duplicate()?);
         }
         Ok((Workspace { roots: Arc::new(roots), ..self.clone() }, shown_path(&names)))
@@ -101,6 +105,15 @@ impl Workspace {
         let target = place.canonical()?;
         if names_of(&target).is_empty() {
             let reason = "is a root of the files itself, which is never removed.".to_owned();
+            return Err(BoundaryError::Invalid { path: path.to_owned(), reason });
+        }
+        if !place.is_workspace || !is_plainly(path, &names_of(&target)) {
+            return Err(BoundaryError::Invalid { path: path.to_owned(), reason: NOT_PLAIN.to_owned() });
+        }
+        // What removes it calls itself for each folder on the way down.
+        let folder = place.root.handle.open_dir(&target).map_err(|e| place.error("remove", e))?;
+        if is_deeper(&folder, MAX_COMPONENTS).map_err(|e| place.error("remove", e))? {
+            let reason = format!("has more than {MAX_COMPONENTS} folders in one another; ask the user to remove it.");
             return Err(BoundaryError::Invalid { path: path.to_owned(), reason });
         }
         place.root.handle.remove_dir_all(&target).map_err(|e| place.error("remove", e))
@@ -208,4 +221,16 @@ impl Workspace {
         let is_folder = rest.last() == Some(&Part::Here);
         Ok(Place { root: &self.roots[index], is_workspace: index == 0, relative, is_folder, text })
     }
+}
+
+/// Whether more than `most` folders lie in one another in this one.
+fn is_deeper(folder: &cap_std::fs::Dir, most: usize) -> io::Result<bool> {
+    let Some(most) = most.checked_sub(1) else { return Ok(true) };
+    for entry in folder.entries()? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() && is_deeper(&entry.open_dir()?, most)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

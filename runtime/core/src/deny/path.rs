@@ -98,7 +98,8 @@ impl PathPattern {
             // Too long to compare, or above every root: only the boundary's answer remains, and it refuses both.
             return path.len() > LONGEST;
         };
-        self.covers_spot(&at) || at.original(roots).is_some_and(|at| self.covers_spot(&at))
+        // A tree that was committed with another one in it holds copies of copies.
+        std::iter::successors(Some(at), |copy| copy.original(roots)).any(|at| self.covers_spot(&at))
     }
 
     fn covers_spot(&self, at: &Spot) -> bool {

@@ -194,6 +194,7 @@ impl Executor {
 
     async fn serial(&self, call: Validated, level: ApprovalRequirement, after: &[Mark]) -> (Settled, Ending) {
         let raw = call.raw().clone();
+        let stay = self.policies.place.stay();
         let asked = match self.before(call, level).await {
             Ok((call, level)) => self.approve(call, level).await,
             Err(outcome) => Err(outcome),
@@ -208,7 +209,7 @@ impl Executor {
             held = self.gate.alone() => held,
         };
         // Whatever else passed the gate while this call waited for it may have changed what it names.
-        if let Err(outcome) = self.still_approved(&call) {
+        if let Err(outcome) = self.still_approved(&call, stay) {
             return self.done(&raw, outcome);
         }
         self.start(&call, after);
@@ -383,15 +384,18 @@ impl Executor {
         Ok(judged)
     }
 
-    /// Whether what was approved is still no more than what was approved.
-    fn still_approved(&self, call: &Approved) -> Result<(), Outcome> {
-        if self.judge_again(call.validated(), call.level())? == call.level() {
+    /// Whether the call is still no more than what was approved, in the place for which it was: that of this stay.
+    fn still_approved(&self, call: &Approved, stay: u64) -> Result<(), Outcome> {
+        let changed = if self.policies.place.stay() != stay {
+            "the session works in another place since it was judged"
+        } else if self.judge_again(call.validated(), call.level())? > call.level() {
+            "what it names has changed since it was judged"
+        } else {
             return Ok(());
-        }
+        };
         self.note(call.raw(), EventKind::Refused { stage: Stage::Approval.as_str() });
         let reason = format!(
-            "the call of {:?} was not run: what it names has changed since it was judged, and it would have to be approved \
-             now. Call it again",
+            "the call of {:?} was not run: {changed}, and it would have to be approved now. Call it again",
             call.tool().name
         );
         Err(Outcome::refused(Refusal::new(Stage::Approval, reason)))

@@ -35,16 +35,36 @@ impl Repository<'_> {
 
     /// The submodules that the index names.
     pub fn submodules(&self, stop: &CancellationToken) -> Result<Vec<String>, ToolError> {
+        self.entries("--stage", stop, |entry| {
+            let entry = entry.strip_prefix(b"160000 ")?;
+            entry.splitn(2, |byte| *byte == b'\t').nth(1)
+        })
+    }
+
+    /// The files of the index at whose changes `git` was told not to look: a status says nothing of them.
+    pub fn unwatched(&self, stop: &CancellationToken) -> Result<Vec<String>, ToolError> {
+        self.entries("-v", stop, |entry| match entry {
+            [tag, b' ', name @ ..] if tag.is_ascii_lowercase() || *tag == b'S' => Some(name),
+            _ => None,
+        })
+    }
+
+    /// The names that `name` finds in the entries of the index, each in the form that `form` asks for.
+    fn entries(
+        &self,
+        form: &str,
+        stop: &CancellationToken,
+        name: impl Fn(&[u8]) -> Option<&[u8]>,
+    ) -> Result<Vec<String>, ToolError> {
         let mut list = Vec::new();
-        let listed = self.run(&["ls-files", "--stage", "-z"], stop, &mut |bytes| {
+        let listed = self.run(&["ls-files", form, "-z"], stop, &mut |bytes| {
             list.extend_from_slice(bytes);
             if list.len() > MOST_LISTED { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if listed.cut || !listed.ok {
             return Err(self.failed(&listed.messages));
         }
-        let entries = list.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 "));
-        let names = entries.filter_map(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1));
+        let names = list.split(|byte| *byte == 0).filter_map(name);
         Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 

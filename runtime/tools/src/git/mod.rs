@@ -6,7 +6,7 @@
 //! its own with a configuration of known words alone ([`settings`]), and the refs, the index and the objects of the
 //! repository. [`process`] runs `git` over that view, bounded in bytes and time, and ends it with the call.
 //!
-//! Each tool is one module: [`status`], [`diff`], [`log`], [`show`], [`blame`]. [`revision`] says what may stand for a
+//! Each tool is one module: [`status`], [`diff`], [`log`], [`show`], [`blame`]. `revision` says what may stand for a
 //! revision.
 //!
 //! Not owned here: a process that changes the folder of the repository while `git` reads it.
@@ -29,7 +29,7 @@ mod tests;
 pub use blame::GitBlame;
 pub use diff::GitDiff;
 pub use log::GitLog;
-pub(crate) use repository::{Repository, inside, no_commits};
+pub(crate) use repository::{Repository, no_commits};
 pub(crate) use revision::revision;
 pub use show::GitShow;
 pub use status::GitStatus;

@@ -49,7 +49,17 @@ impl<'a> Repository<'a> {
     pub fn of(git: &'a Git, path: &str, stop: &CancellationToken) -> Result<Repository<'a>, ToolError> {
         let Some(away) = git.place.away() else { return Self::in_workspace(git, path, stop) };
         let (resolved, is_folder) = resolve(away.files.as_ref(), path)?;
-        Self::around(git, join(&inside(&away.base)?, &resolved), is_folder, stop)
+        let base = inside(&away.base)?;
+        let repository = Self::around(git, join(&base, &resolved), is_folder, stop)?;
+        // The one of the workspace was found where the tree is none any more. It is around the tree, and not in it.
+        if !Path::new(&repository.root).starts_with(&base) {
+            return Err(ToolError::NotFound(format!(
+                "the working tree {} has no repository of its own any more, since its .git is gone; leave it with exit_worktree \
+                 and action keep, and tell the user",
+                away.name
+            )));
+        }
+        Ok(repository)
     }
 
     /// The repository that a path of the workspace lies in.
@@ -114,6 +124,13 @@ impl<'a> Repository<'a> {
             return Err(self.failed(&finished.messages));
         }
         Ok(whole_lines(bytes, finished.cut, next))
+    }
+
+    /// The one line that `git` prints, or `None` if it prints nothing. That it fails is no answer.
+    pub fn line(&self, arguments: &[&str], stop: &CancellationToken) -> Result<Option<String>, ToolError> {
+        let text = self.text(arguments, stop, "There is more.")?;
+        let line = text.lines().next().map(str::trim);
+        Ok(line.filter(|line| !line.is_empty()).map(str::to_owned))
     }
 
     /// The one line that `git` prints, or `None` if it fails.
@@ -258,7 +275,7 @@ fn resolve(boundary: &dyn FileBoundary, path: &str) -> Result<(String, bool), To
 }
 
 /// A resolved path as text below the workspace.
-pub fn inside(path: &Path) -> Result<String, ToolError> {
+fn inside(path: &Path) -> Result<String, ToolError> {
     let text = path.to_str().filter(|_| path.is_relative());
     text.map(str::to_owned).ok_or_else(|| {
         ToolError::InvalidInput(format!(

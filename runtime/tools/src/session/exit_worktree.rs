@@ -18,8 +18,8 @@ use std::sync::Arc;
 const DESCRIPTION: &str = "\
 Leave the working tree that enter_worktree entered, and work in the workspace again from the next call on. With action keep, \
 tree and branch stay, and enter_worktree enters them again by their name. With action remove, the tree is removed, and its \
-branch too unless it has commits of its own; where something would be lost that is committed nowhere, nothing is removed and \
-you are told what. discard_changes: true removes it all the same. Use it instead of git worktree remove in exec_shell, and do \
+branch too unless it has commits of its own; where something would be lost that is neither committed nor ignored, nothing is \
+removed and you are told what. discard_changes: true removes it all the same. Use it instead of git worktree remove in exec_shell, and do \
 not use it to undo single changes, which git_diff shows and edit_file mends. The user is asked. \
 Examples: {\"action\": \"keep\"}; {\"action\": \"remove\"}; {\"action\": \"remove\", \"discard_changes\": true}.";
 
@@ -65,7 +65,7 @@ impl Tool for ExitWorktree {
                 "action": { "type": "string", "enum": ["keep", "remove"], "description": "What becomes of the tree." },
                 "discard_changes": {
                     "type": "boolean",
-                    "description": "Whether to remove it with what is committed nowhere.",
+                    "description": "Whether to remove it with what is not committed.",
                 },
             },
             "required": ["action"],
@@ -81,6 +81,7 @@ impl Tool for ExitWorktree {
                 let (name, left) = trees.leave(remove, discard, stop)?;
                 let became = match left {
                     Left::Kept => format!("stays in {WORKING_TREES}/{name}, on the branch it is on"),
+                    Left::Gone => "is not there any more; somebody else has removed it".to_owned(),
                     Left::Removed => format!("is removed, and so is its branch {}", branch_name(&name)),
                     Left::RemovedFromBranch => "is removed; its branch stays, with its commits".to_owned(),
                 };

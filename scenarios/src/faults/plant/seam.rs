@@ -325,6 +325,8 @@ pub enum Seam {
     TreeByHand,
     /// A working tree is removed with what is nowhere else.
     TreeDiscards,
+    /// A version of a file is what `git` itself shows, which looks for a repository in every folder above.
+    TreeGitAround,
     /// What is approved in one place is approved in every other.
     TreeGrants,
 }

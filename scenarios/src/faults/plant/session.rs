@@ -23,6 +23,7 @@ fn broken(seam: Seam) -> Option<&'static str> {
         Seam::ChecksFree | Seam::ChecksTerse => Some("diagnostics"),
         Seam::TreeByHand => Some("enter_worktree"),
         Seam::TreeDiscards => Some("exit_worktree"),
+        Seam::TreeGitAround => Some("git_show"),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@
 
 mod judged;
 mod narrow;
+mod remove;
 mod together;
 mod tree;
 mod walk;

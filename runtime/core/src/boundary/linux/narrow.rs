@@ -1,14 +1,14 @@
 //! A workspace within the workspace, the repository's own folder, and whole folders removed: what a working tree of a
 //! session needs beyond single files.
 
-use super::{Retry, Root, Workspace, raced, walk::Place};
-use crate::boundary::{BoundaryError, shown_path};
-use rustix::fs::OFlags;
-use std::{
-    os::fd::AsRawFd,
-    path::{Path, PathBuf},
-    sync::Arc,
+use super::{Retry, Root, Workspace, failed, raced, remove::remove, walk::Place};
+use crate::boundary::{
+    BoundaryError,
+    path::{NOT_PLAIN, is_plainly},
+    shown_path,
 };
+use rustix::fs::OFlags;
+use std::{ffi::CString, os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
 
 impl Workspace {
     /// The workspace that a folder of this one is. See [`crate::boundary::FileBoundary::narrowed`].
@@ -24,7 +24,9 @@ impl Workspace {
             let outer = self.workspace();
             let spellings = outer.spellings.iter().map(|names| [names.as_slice(), &place.names].concat()).collect();
             let mut roots = vec![Root { handle, path: self.absolute(&place), spellings, kernel: outer.kernel }];
-            for trusted in &self.roots[1..] {
+            // One that overlaps with the workspace would lead from the folder to what is around it.
+            let apart = |root: &&Root| !root.path.starts_with(&outer.path) && !outer.path.starts_with(&root.path);
+            for trusted in self.roots[1..].iter().filter(apart) {
                 roots.push(trusted.duplicate()?);
             }
             Ok((Workspace { roots: Arc::new(roots), ..self.clone() }, shown_path(&self.shown(&place))))
@@ -42,6 +44,9 @@ impl Workspace {
         self.attempt(path, |place| {
             self.require_directory(path, &place)?;
             self.require_writable(path, &place)?;
+            if place.root != 0 || !is_plainly(path, &place.names) {
+                return Err(BoundaryError::Invalid { path: path.to_owned(), reason: NOT_PLAIN.to_owned() }.into());
+            }
             self.remove_found(path, &place)
         })
     }
@@ -51,12 +56,11 @@ impl Workspace {
             let reason = "is a root of the files itself, which is never removed.".to_owned();
             return Err(BoundaryError::Invalid { path: path.to_owned(), reason }.into());
         };
-        let root = &self.roots[place.root];
-        let folder =
-            root.open_beneath(above, OFlags::PATH | OFlags::DIRECTORY).map_err(|errno| raced(path, "remove", errno))?;
-        // The open folder by its handle, and in it one name that is never followed: from there on the removal of the
-        // standard library goes by handles itself.
-        let by_handle = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(Path::new(name));
-        std::fs::remove_dir_all(by_handle).map_err(|error| BoundaryError::from_io(path, "remove", error).into())
+        let folder = self
+            .workspace()
+            .open_beneath(above, OFlags::PATH | OFlags::DIRECTORY)
+            .map_err(|errno| raced(path, "remove", errno))?;
+        let name = CString::new(name.as_bytes()).map_err(|_| Retry::Again)?;
+        remove(&folder, &name).map_err(|errno| failed(path, "remove", errno))
     }
 }

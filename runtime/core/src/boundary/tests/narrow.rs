@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::boundary::portable;
+use rustix::fs::{Mode, OFlags};
 
 /// Both boundaries of this system and the one of others, each with `path` in place of the workspace.
 fn narrowed(world: &World, path: &str) -> Vec<Result<Narrowed, BoundaryError>> {
@@ -103,5 +104,71 @@ fn a_removed_folder_is_gone_and_nothing_that_its_links_name() {
         files.remove_tree("sub").expect("a folder");
         assert!(!world.inside("sub").exists() && world.inside("a.txt").exists());
         world.assert_untouched();
+    }
+}
+
+#[test]
+fn a_trusted_root_opens_nothing_of_the_workspace_around() {
+    let world = World::new().link("sub/up", "{in}").with_folder("lib");
+    let (above, lib) = (world.outside("").parent().expect("a folder").to_owned(), world.inside("lib"));
+    for (trusted, portable) in [(&above, false), (&lib, false), (&above, true), (&lib, true)] {
+        let files = if portable {
+            let workspace = world.elsewhere().with_trusted_root(trusted).expect("a folder");
+            FileBoundary::narrowed(&workspace, "sub").expect("a folder").files
+        } else {
+            let workspace = world.workspace().with_trusted_root(trusted).expect("a folder");
+            FileBoundary::narrowed(&workspace, "sub").expect("a folder").files
+        };
+        for path in ["a.txt", "lib", ""] {
+            let path = world.inside(path).canonicalize().expect("it exists");
+            let refused = files.metadata(path.to_str().expect("text"));
+            assert!(matches!(refused, Err(BoundaryError::Escape { .. })), "{trusted:?} {path:?}: {refused:?}");
+        }
+        assert!(files.metadata("up").is_err());
+        let deep = world.inside("sub/deep").canonicalize().expect("a folder");
+        assert!(files.metadata(deep.to_str().expect("text")).is_ok());
+    }
+}
+
+/// More folders in one another than are open at once, some of them under the names to which others are put.
+#[test]
+fn however_deep_a_folder_is_it_is_removed_or_refused() {
+    for portable in [false, true] {
+        let world = World::new().with_folder("tree");
+        let mut deep = rustix::fs::open(world.inside("tree"), OFlags::PATH, Mode::empty()).expect("a folder");
+        for _ in 0..300 {
+            rustix::fs::mkdirat(&deep, "removed-1", Mode::RWXU).expect("a folder");
+            rustix::fs::symlinkat(world.outside("dir"), &deep, "link").expect("a link");
+            deep = rustix::fs::openat(&deep, "removed-1", OFlags::PATH, Mode::empty()).expect("a folder");
+        }
+        let (one, other): (Workspace, portable::Workspace) = (world.workspace(), world.elsewhere());
+        let removed = if portable { other.remove_tree("tree") } else { one.remove_tree("tree") };
+        assert_eq!(removed.is_ok(), !portable, "{removed:?}");
+        assert_eq!(world.inside("tree").exists(), portable);
+        world.assert_untouched();
+        if portable {
+            world.workspace().remove_tree("tree").expect("the other one removes it");
+        }
+    }
+}
+
+#[test]
+fn a_folder_is_removed_under_its_own_name_alone() {
+    for portable in [false, true] {
+        let world = World::new().link("door", "sub").link("up", ".");
+        let (one, other): (Workspace, portable::Workspace) = (world.workspace(), world.elsewhere());
+        let files = if portable { &other as &dyn FileBoundary } else { &one };
+        for path in ["door", "up/sub", "door/deep"] {
+            assert!(files.remove_tree(path).is_err(), "{path}");
+        }
+        let trusted = world.outside("dir").canonicalize().expect("a folder");
+        let trusting = world.workspace().with_trusted_root(&world.outside("")).expect("a folder");
+        assert!(trusting.remove_tree(trusted.to_str().expect("text")).is_err(), "a folder of the workspace alone");
+        let alike = World::new().link("dir", trusted.to_str().expect("text"));
+        let alike = alike.workspace().with_trusted_root(&world.outside("")).expect("a folder");
+        assert!(alike.remove_tree("dir").is_err(), "a link to a folder that has the same name elsewhere");
+        assert!(world.inside("sub/deep").exists());
+        files.remove_tree("./sub/deep/").expect("a folder");
+        assert!(!world.inside("sub/deep").exists() && world.inside("sub").exists());
     }
 }

@@ -1,7 +1,9 @@
 //! Calls whose judgement changes between planning and their start.
 
 use super::*;
+use crate::approval::{ApprovalDecision, ApprovalQuestion};
 use crate::contract::{ApprovalRequirement, ValidationFault};
+use crate::place::{Away, Place};
 
 /// Runs unless what it names has changed: what it says of its input, one answer for each time it is asked; the last stays.
 struct Shifts {
@@ -51,10 +53,22 @@ fn check(
     expect: &str,
     runs: usize,
 ) {
+    check_at(Place::default(), levels, valid, approval, expect, runs);
+}
+
+#[track_caller]
+fn check_at(
+    place: Place,
+    levels: &[ApprovalRequirement],
+    valid: usize,
+    approval: impl ApprovalPolicy + 'static,
+    expect: &str,
+    runs: usize,
+) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let found = runtime.block_on(async {
         // Nothing starts early, so that nobody is asked before the turn is planned.
-        let policies = Policies { approval: Arc::new(approval), early: None, ..Policies::default() };
+        let policies = Policies { approval: Arc::new(approval), early: None, place, ..Policies::default() };
         let mut fixture = fixture_with(&[super::call(&[("c1", "shifts", "{}")]), say("")], policies);
         let tool = Shifts {
             levels: Mutex::new(levels.iter().copied().collect()),
@@ -90,6 +104,24 @@ fn what_was_harmless_when_it_was_planned_is_asked_about_now() {
 fn what_changes_while_it_waits_for_the_gate_is_refused() {
     let expect = "c1 failed the call of \"shifts\" was not run: what it names has changed since it was judged";
     check(&[Auto, Auto, Required], ALWAYS, Unattended, expect, 0);
+}
+
+/// Approves, and meanwhile somebody else moves the session.
+struct Moves(Place);
+
+impl ApprovalPolicy for Moves {
+    fn decide<'a>(&'a self, _: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalDecision> {
+        let files = Arc::new(crate::boundary::Workspace::open(std::path::Path::new("/")).unwrap());
+        self.0.enter(Away { name: "t".into(), base: ".worktrees/t".into(), files });
+        Box::pin(async { crate::approval::approved(crate::approval::Decider::Person) })
+    }
+}
+
+#[test]
+fn what_was_approved_in_one_place_is_not_run_in_another() {
+    let place = Place::default();
+    let expect = "c1 failed the call of \"shifts\" was not run: the session works in another place since it was judged";
+    check_at(place.clone(), &[Required], ALWAYS, Moves(place), expect, 0);
 }
 
 #[test]

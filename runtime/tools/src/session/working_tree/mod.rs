@@ -2,9 +2,10 @@
 //!
 //! A tree lies in a folder of the workspace ([`WORKING_TREES`]) under its name, on a branch of its own, and is to every
 //! `git` what `git worktree add` makes. It is not made by that: adding one runs a hook, writes through filters that the
-//! repository names, and follows whatever link lies in the repository's folder. The files are written by `git` over a
-//! view ([`crate::git`]), and the few small files of the repository that make the folder a tree by the boundary, all of
-//! them or none ([`make`]). [`leave`] takes a tree away again.
+//! repository names, and follows whatever link lies in the repository's folder. The boundary writes the file by which the
+//! folder is this session's, `git` writes those of the commit over a view ([`crate::git`]), and the few small ones of the
+//! repository that make the folder a tree are written by the boundary again, all of them or none ([`make`]). [`leave`] takes
+//! a tree away again.
 //!
 //! Not owned here: who is asked, and what being in a tree means for other tools ([`slot_runtime::place`]).
 
@@ -17,7 +18,7 @@ mod tests;
 pub use leave::Left;
 
 use crate::{
-    git::{Git, Repository, inside},
+    git::{Git, Repository},
     input::fault,
     work::refused,
 };
@@ -89,14 +90,13 @@ impl WorkingTrees {
     /// Sees to it that a folder is a tree of this repository and no other folder.
     fn known(&self, name: &str, from: Option<&str>, stop: &CancellationToken) -> Result<(), ToolError> {
         let base = base(name);
-        let not_ours = || {
-            ToolError::InvalidInput(format!(
-                "{base} is there already and is no working tree of the repository in the workspace; choose another name"
-            ))
-        };
+        // One that is being made has no head yet.
+        if !self.is_there(&format!("{}/HEAD", own(name)))? {
+            return Err(not_ours(&base));
+        }
         let repository = Repository::in_workspace(&self.git, &base, stop)?;
         if repository.root != base || repository.own != own(name) {
-            return Err(not_ours());
+            return Err(not_ours(&base));
         }
         if from.is_some() {
             return Err(ToolError::InvalidInput(format!(
@@ -105,6 +105,17 @@ impl WorkingTrees {
             )));
         }
         Ok(())
+    }
+
+    /// Whether there is such a file, or such a folder with anything in it.
+    fn is_there(&self, path: &str) -> Result<bool, ToolError> {
+        match self.workspace.metadata(path) {
+            Err(BoundaryError::NotFound { .. } | BoundaryError::NotADirectory { .. }) => Ok(false),
+            Ok(found) if found.kind == EntryKind::Directory => {
+                Ok(self.workspace.list_dir(path, 1).map_err(refused)?.total > 0)
+            }
+            found => found.map(|_| true).map_err(refused),
+        }
     }
 }
 
@@ -127,14 +138,10 @@ pub fn branch_name(name: &str) -> String {
     format!("{BRANCH}{name}")
 }
 
-/// The absolute path of the workspace, as text.
-fn absolute(workspace: &dyn FileBoundary) -> Result<String, ToolError> {
-    let folder = workspace.open_dir(".").map_err(refused)?;
-    inside(&folder.path)?;
-    let text = folder.absolute.to_str().filter(|text| !text.contains('\n'));
-    text.map(str::to_owned).ok_or_else(|| {
-        ToolError::InvalidInput("the path of the workspace cannot be written down for git; tell the user".to_owned())
-    })
+fn not_ours(base: &str) -> ToolError {
+    ToolError::InvalidInput(format!(
+        "{base} is there already and is no working tree of the repository in the workspace; choose another name"
+    ))
 }
 
 fn elsewhere(base: &str) -> ToolError {

@@ -1,3 +1,5 @@
+mod hostile;
+
 use super::*;
 use crate::{
     session::{EnterWorktree, ExitWorktree},
@@ -9,7 +11,7 @@ use slot_runtime::{
     contract::ToolOutput,
     place::Placed,
 };
-use std::{fs, os::unix::fs::symlink, path::Path};
+use std::{fs, os::unix::fs::symlink};
 
 /// A session in a world.
 struct Session {
