@@ -36,10 +36,11 @@ pub fn edit_match(input: &[u8]) {
         && let Ok(plan) = find(file.as_bytes(), Target::Anchors(start, end), new)
     {
         check_plan(file, new, &plan);
-        let range = plan.spans[0].range.clone();
+        let range = &file[plan.spans[0].range.clone()];
         let lines = |text: &str| text.replace("\r\n", "\n");
-        assert!(lines(&file[range.clone()]).starts_with(&lines(start)));
-        assert!(lines(&file[range]).ends_with(&lines(end)));
+        // Half of a line's end is a text like any other, and is there as sent.
+        assert!(range.starts_with(start) || lines(range).starts_with(&lines(start)));
+        assert!(range.ends_with(end) || lines(range).ends_with(&lines(end)));
     }
 }
 
