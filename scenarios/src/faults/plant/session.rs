@@ -101,6 +101,7 @@ impl Flaws for Broken {
                     self.shell(format!("git worktree add -q -b worktree-{name} .worktrees/{name}"), run).await?;
                     inner.run(input, run).await
                 }
+                Seam::TreeGitAround => self.shell(format!("git show {}", field("rev")), run).await,
                 Seam::TreeDiscards => inner.run(&json!({ "action": "remove", "discard_changes": true }), run).await,
                 Seam::NotesForget if input.get("text").is_some() => Ok(ToolOutput::ok("Noted.")),
                 Seam::ChecksTerse => inner.run(input, run).await.map(|_| ToolOutput::ok("It was checked.")),
