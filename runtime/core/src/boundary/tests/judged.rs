@@ -28,16 +28,6 @@ impl<F: Fn(Option<&str>, Option<&str>) -> bool + Send + Sync> ChangeGate for Jud
     }
 }
 
-fn write<'a>(path: &'a str, bytes: &'a str) -> Change<'a> {
-    Change::Write {
-        path,
-        bytes: bytes.as_bytes(),
-        mode: WriteMode::Overwrite,
-        like: None,
-        permissions: Permissions::Kept,
-    }
-}
-
 #[track_caller]
 fn holds(world: &World, path: &str, expect: &str) {
     assert_eq!(fs::read_to_string(world.inside(path)).expect("it is there"), expect);

@@ -107,6 +107,17 @@ fn tree(root: &Path) -> Vec<String> {
     names
 }
 
+/// A file that is replaced or made.
+fn write<'a>(path: &'a str, bytes: &'a str) -> Change<'a> {
+    Change::Write {
+        path,
+        bytes: bytes.as_bytes(),
+        mode: WriteMode::Overwrite,
+        like: None,
+        permissions: Permissions::Kept,
+    }
+}
+
 /// The variant of an error, to be compared.
 fn variant(error: &BoundaryError) -> &'static str {
     match error {

@@ -7,16 +7,6 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-fn write<'a>(path: &'a str, bytes: &'a str) -> Change<'a> {
-    Change::Write {
-        path,
-        bytes: bytes.as_bytes(),
-        mode: WriteMode::Overwrite,
-        like: None,
-        permissions: Permissions::Kept,
-    }
-}
-
 fn create<'a>(path: &'a str, bytes: &'a str, like: Option<&'a str>) -> Change<'a> {
     Change::Write { path, bytes: bytes.as_bytes(), mode: WriteMode::Create, like, permissions: Permissions::Kept }
 }
